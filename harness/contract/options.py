@@ -1,0 +1,112 @@
+"""What a conversation and a turn are asked to be."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from harness.contract.content import ContentBlock
+from harness.contract.tools import ToolCall, ToolDescriptor, ToolResult
+from harness.contract.value import OPEN, Label, Value
+
+DEFAULT_IDLE_MS = 600_000
+UNATTENDED_APPROVAL_MS = 300_000
+
+
+class SystemPromptMode(StrEnum):
+    REPLACE = "replace"
+    APPEND = "append"
+
+
+class Effort(StrEnum):
+    NONE = "none"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    EXTRA_HIGH = "extra_high"
+
+
+class OutputDetail(StrEnum):
+    TEXT = "text"
+    ACTIVITY = "activity"
+    RAW = "raw"
+
+
+class ToolMode(StrEnum):
+    AUTO = "auto"
+    NONE = "none"
+    ANY = "any"
+    ONE = "one"
+
+
+class HistoryRole(StrEnum):
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class HistoryMessage(Value):
+    role: HistoryRole
+    content: list[ContentBlock] = []
+    tool_calls: list[ToolCall] = []
+    tool_results: list[ToolResult] = []
+
+
+class Limits(Value):
+    """`max_turns` (model calls) and `max_output_tokens` count per turn, the budgets per conversation; null = none."""
+
+    max_turns: Annotated[int | None, Field(ge=1)] = None
+    max_output_tokens: Annotated[int | None, Field(ge=1)] = None
+    token_budget: Annotated[int | None, Field(ge=1)] = None
+    cost_budget_usd: Annotated[float | None, Field(gt=0)] = None
+
+
+class Timeouts(Value):
+    """Milliseconds; null = none. `idle_ms` stops while a request is open; an expired approval is a denial."""
+
+    tool_ms: Annotated[int | None, Field(ge=1)] = None
+    approval_ms: Annotated[int | None, Field(ge=1)] = UNATTENDED_APPROVAL_MS
+    turn_ms: Annotated[int | None, Field(ge=1)] = None
+    idle_ms: Annotated[int | None, Field(ge=1)] = DEFAULT_IDLE_MS
+
+
+class ConversationOptions(Value):
+    """`internal_tools` is empty by default: the peer acts as a pure LLM.
+
+    `connector` may carry a variant that stands for options (`claude:bridge`); `connector_options_json` is validated by
+    the connector's own `config.py`.
+    """
+
+    connector: str | None = None
+    model: str | None = None
+    system_prompt: str | None = None
+    system_prompt_mode: SystemPromptMode = SystemPromptMode.REPLACE
+    tools: list[ToolDescriptor] = []
+    internal_tools: list[str] = []
+    history: list[HistoryMessage] = []
+    resume_from: str | None = None
+    limits: Limits = Limits()
+    timeouts: Timeouts = Timeouts()
+    cwd: str | None = None
+    effort: Effort | None = None
+    output_schema_json: str | None = None
+    output_detail: Annotated[OutputDetail | str, OPEN] = OutputDetail.ACTIVITY
+    client_key: str | None = None
+    labels: list[Label] = []
+    prestart: bool = False
+    connector_options_json: str | None = None
+
+
+class TurnOptions(Value):
+    """A set field replaces for this turn only; what the connector cannot honour is `not_supported`."""
+
+    client_key: str | None = None
+    model: str | None = None
+    tool_names: list[str] | None = None
+    tool_mode: ToolMode | None = None
+    effort: Effort | None = None
+    temperature: float | None = None
+    max_output_tokens: Annotated[int | None, Field(ge=1)] = None
+    instructions: str | None = None
+    output_schema_json: str | None = None
