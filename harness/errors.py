@@ -36,9 +36,9 @@ A tool's failure is data, a turn's failure is a state, a broken call is an excep
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import ClassVar, cast
 
 
 class HarnessError(Exception):
@@ -268,13 +268,13 @@ def from_code(code: str, message: str, detail: Mapping[str, object] | None = Non
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
+            yield from _leaves(cast("BaseExceptionGroup[BaseException]", error))
         else:
             yield error
 
 
 @contextmanager
-def unwrapped() -> Iterator[None]:
+def unwrapped() -> Generator[None]:
     """Lets our own error out of a task group's `ExceptionGroup`, and anything else as it is.
 
     A group that holds one of our errors beside consequences (a cancelled reader, a broken pipe) is about our error.

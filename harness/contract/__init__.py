@@ -25,8 +25,8 @@ from harness.contract.content import (
     text_of,
 )
 from harness.contract.conversational_llm import (
-    ConversationDirectory,
     ConversationalLLM,
+    ConversationDirectory,
 )
 from harness.contract.delegation import (
     ArgumentPattern,
@@ -37,8 +37,9 @@ from harness.contract.delegation import (
     RequestPolicy,
 )
 from harness.contract.options import (
-    ConversationOptions,
     DEFAULT_IDLE_MS,
+    UNATTENDED_APPROVAL_MS,
+    ConversationOptions,
     Effort,
     HistoryMessage,
     HistoryRole,
@@ -48,9 +49,9 @@ from harness.contract.options import (
     Timeouts,
     ToolMode,
     TurnOptions,
-    UNATTENDED_APPROVAL_MS,
 )
 from harness.contract.output import (
+    TERMINAL,
     ErrorInfo,
     InternalToolFinished,
     InternalToolResult,
@@ -68,7 +69,6 @@ from harness.contract.output import (
     RequestOpened,
     RequestResolved,
     StopReason,
-    TERMINAL,
     TextDelta,
     ThinkingDelta,
     TurnEnded,
@@ -77,6 +77,7 @@ from harness.contract.output import (
     Usage,
 )
 from harness.contract.requests import (
+    REFUSING,
     Answer,
     AnsweredBy,
     CallIdSource,
@@ -87,7 +88,6 @@ from harness.contract.requests import (
     Question,
     QuestionAction,
     QuestionOption,
-    REFUSING,
     RequestKind,
     RequestOption,
     RequestOutcome,
@@ -123,6 +123,12 @@ from harness.contract.value import (
 )
 
 __all__ = [
+    "DEFAULT_IDLE_MS",
+    "EMPTY_SCHEMA_JSON",
+    "REFUSING",
+    "TERMINAL",
+    "TOOL_NAME_PATTERN",
+    "UNATTENDED_APPROVAL_MS",
     "Answer",
     "AnsweredBy",
     "ArgumentPattern",
@@ -136,10 +142,8 @@ __all__ = [
     "ConversationOptions",
     "ConversationState",
     "ConversationalLLM",
-    "DEFAULT_IDLE_MS",
     "Delegation",
     "Denial",
-    "EMPTY_SCHEMA_JSON",
     "Effort",
     "ErrorInfo",
     "HistoryMessage",
@@ -175,7 +179,6 @@ __all__ = [
     "QuestionAction",
     "QuestionOption",
     "QuestionPolicy",
-    "REFUSING",
     "Raw",
     "RequestKind",
     "RequestOpened",
@@ -193,8 +196,6 @@ __all__ = [
     "Streaming",
     "StructuredOutput",
     "SystemPromptMode",
-    "TERMINAL",
-    "TOOL_NAME_PATTERN",
     "TextBlock",
     "TextDelta",
     "ThinkingDelta",
@@ -211,7 +212,6 @@ __all__ = [
     "TurnState",
     "TurnStatus",
     "TurnTranscript",
-    "UNATTENDED_APPROVAL_MS",
     "UnknownBlock",
     "UnknownItem",
     "Usage",

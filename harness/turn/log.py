@@ -26,6 +26,7 @@ class TurnLog:
         self._items: list[Item] = []
         self._weights: list[int] = []
         self._kept_bytes = 0
+        self._evict_above = (max_items, max_bytes)
         self.head = 0
         """The number of the newest item."""
         self.first_sequence_no = 1
@@ -39,8 +40,7 @@ class TurnLog:
         self.head = item.sequence_no
         self._kept_bytes += weight
         self.total_bytes += weight
-        # a tenth above the limit before each pass, so that eviction costs a constant per item
-        if len(self._items) > self._max_items * 1.1 or self._kept_bytes > self._max_bytes * 1.1:
+        if len(self._items) > self._evict_above[0] or self._kept_bytes > self._evict_above[1]:
             self._evict()
 
     def between(self, since: int, upto: int, max_items: int) -> list[Item]:
@@ -64,3 +64,8 @@ class TurnLog:
                 kept.append(item)
                 weights.append(weight)
         self._items, self._weights = kept, weights
+        # a tenth above what is left before the next pass, so that eviction costs a constant per item
+        self._evict_above = (
+            int(max(len(kept), self._max_items) * 1.1),
+            int(max(self._kept_bytes, self._max_bytes) * 1.1),
+        )
