@@ -1,0 +1,38 @@
+# `make demo` and `make test` do everything from a fresh clone. A second Python beside the first:
+#     make test PYTHON=python3.13 VENV=.venv-3.13
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+STAMP := $(VENV)/.installed
+
+.PHONY: help setup demo test pins
+.DEFAULT_GOAL := help
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile
+
+setup: $(STAMP) ## Create .venv with pinned dependencies and the Claude Code CLI
+
+demo: setup ## Let the real Claude Code CLI call Python tools: scripted model, no key
+	$(BIN)/harness demo
+
+test: setup ## Run every check and every test, stop at the first that fails
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/pyright
+	$(BIN)/python -m pytest
+
+pins: ## Take the newest versions and write constraints.txt anew
+	$(PYTHON) -m venv --clear $(VENV)-pins
+	$(VENV)-pins/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[claude,dev]'
+	{ head -n 1 constraints.txt; $(VENV)-pins/bin/python -m pip freeze --exclude level2-harness; } > constraints.new
+	mv constraints.new constraints.txt
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "$(PYTHON) is too old: Python 3.11 or newer is needed, name it with PYTHON=")'
+	@# Debian splits venv's pip off into a package of its own: then the pip outside puts one in.
+	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || $(PYTHON) -m pip --python $(BIN)/python install pip
+	$(PIP_INSTALL) --constraint constraints.txt --editable '.[claude,dev]'
+	@touch $@
