@@ -1,6 +1,11 @@
-"""What every test gets: asyncio as the one anyio backend."""
+"""What every test gets: asyncio as the one anyio backend, and property tests that do not look at the clock."""
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is slow: that is no finding.
+settings.register_profile("clockless", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("clockless")
 
 
 @pytest.fixture(scope="session")
