@@ -87,5 +87,60 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "`harness --help` loads neither rich nor pydantic nor a vendor's SDK.",
             "ours",
         ),
+        # --- scripted model -----------------------------------------------------------------------------------------
+        Requirement(
+            "scripted-model:script:precise-errors",
+            "A script that cannot be used is refused in one line that names the file, the entry and the member.",
+            "ours",
+        ),
+        Requirement(
+            "scripted-model:messages:stream-and-whole",
+            "An entry is answered as the Messages API would, event by event or in one piece.",
+            "https://docs.anthropic.com/en/api/messages-streaming",
+        ),
+        Requirement(
+            "scripted-model:names:peer-prefix",
+            "A script names tools as the caller does; the peer's prefixed name is found in the request.",
+            "ours",
+        ),
+        Requirement(
+            "scripted-model:ids:unique-per-run",
+            "Call and message ids never repeat, within a run or across runs, unless the script gives them.",
+            "ours",
+        ),
+        Requirement(
+            "scripted-model:results:quoted",
+            "An answer can quote the result that the model really received, and nothing else in its place.",
+            "ours",
+        ),
+        Requirement("scripted-model:numbers:exact", "Arguments given as text arrive letter by letter.", "ours"),
+        Requirement(
+            "scripted-model:end:says-so", "A model call past the end of the script gets an error that says so.", "ours"
+        ),
+        Requirement(
+            "scripted-model:side-requests:take-no-entry",
+            "Probes, token counts and unknown paths are answered and take no entry of the script.",
+            "ours",
+        ),
+        Requirement(
+            "scripted-model:failures:error-drop-hang",
+            "An entry can be an HTTP error, a stream cut in the middle, or one that lasts until the client leaves.",
+            "ours",
+        ),
+        Requirement(
+            "scripted-model:log:every-request",
+            "The log has each received request as one line before it is answered, without credentials.",
+            "ours",
+        ),
+        Requirement(
+            "scripted-model:command:lifecycle",
+            "The command prints its address and ends with 0 on a signal, with 2 and one line on a bad script.",
+            "ours",
+        ),
+        Requirement(
+            "scripted-model:claude-cli:accepts",
+            "The real Claude Code CLI takes the scripted model for the API.",
+            "ours",
+        ),
     )
 )
