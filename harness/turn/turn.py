@@ -140,6 +140,10 @@ class Turn:
     def open_request(self, request_id: str) -> HostRequest | None:
         return self._open.get(request_id)
 
+    def waits_for(self, peer_request_id: str | None) -> bool:
+        """Whether a request of that name is open."""
+        return peer_request_id is not None and self._open_by_peer_id(peer_request_id) is not None
+
     def items_after(self, since: int) -> list[Item]:
         """All kept items after `since`, for a journal."""
         return self._log.between(since, self.head, self.head)
@@ -152,6 +156,8 @@ class Turn:
         Raises:
             PeerProtocolError: a request without the peer's name for it.
         """
+        if self.is_over:
+            return
         self._last_activity_at = at
         for event in _merged(events):
             if self.is_over:

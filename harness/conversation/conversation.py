@@ -1,0 +1,360 @@
+"""A conversation: many turns with one connector, one at a time.
+
+It is the only one who knows both a session and its turn. Its task lives while a session is open: an unused or idle
+conversation costs neither a task nor a process.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+import anyio
+from anyio.abc import TaskGroup
+
+from harness.connector import AcceptedAnswer, Connector, Session
+from harness.contract.capabilities import LlmCapabilities
+from harness.contract.content import ContentBlock, text_of
+from harness.contract.delegation import Delegation, RequestPolicy
+from harness.contract.options import ConversationOptions, TurnOptions
+from harness.contract.requests import HostResponse, OpenRequest
+from harness.contract.state import (
+    ConversationExport,
+    ConversationInfo,
+    ConversationState,
+    TurnState,
+    TurnTranscript,
+)
+from harness.contract.tools import ToolSourceDescriptor
+from harness.contract.usage import UsageInfo, add_usage
+from harness.contract.value import JsonValue
+from harness.conversation import checks
+from harness.conversation.identities import Identities
+from harness.conversation.running_turn import Clock, RunningTurn
+from harness.errors import (
+    HarnessError,
+    Internal,
+    InvalidArgument,
+    NotSupported,
+    TurnInProgress,
+    UnknownTurn,
+    unwrapped,
+)
+from harness.settings import Settings
+from harness.turn.events import OutputProduced
+
+logger = logging.getLogger(__name__)
+
+
+class MemoryLog:
+    """The `SessionLog` of a conversation that need not outlive this process."""
+
+    def __init__(self) -> None:
+        self._records: list[JsonValue] = []
+        self._notices: list[OutputProduced] = []
+
+    def append(self, record: JsonValue) -> None:
+        self._records.append(record)
+
+    def records(self) -> Sequence[JsonValue]:
+        return tuple(self._records)
+
+    def answers(self) -> Sequence[AcceptedAnswer]:
+        return ()
+
+    def notice(self, event: OutputProduced) -> None:
+        self._notices.append(event)
+
+    def take_notices(self) -> list[OutputProduced]:
+        notices, self._notices = self._notices, []
+        return notices
+
+
+class Conversation:
+    """Serves its turns one after the other in a session that is opened when the first one comes."""
+
+    def __init__(
+        self,
+        conversation_id: str,
+        owner: str,
+        options: ConversationOptions,
+        connector: Connector,
+        capabilities: LlmCapabilities,
+        *,
+        group: TaskGroup,
+        settings: Settings,
+        clock: Clock,
+    ) -> None:
+        self.conversation_id = conversation_id
+        self.owner = owner
+        self.options = options
+        self.capabilities = capabilities
+        self._connector = connector
+        self._group = group
+        self._settings = settings
+        self._clock = clock
+        self._delegation = Delegation()
+        self._log = MemoryLog()
+        self._identities = Identities()
+        self._turns: dict[str, RunningTurn] = {}
+        self._turn_by_client_key: dict[str, str] = {}
+        self._turns_begun = 0
+        self._first_message: str | None = None
+        self._usage: UsageInfo | None = None
+        self._created_at = clock()
+        self._state = ConversationState.OPEN
+        self._queued: RunningTurn | None = None
+        self._submitted = anyio.Event()
+        self._ending = False
+        self._stopped: anyio.Event | None = None
+
+    # operations
+
+    def prestart(self) -> None:
+        """Starts the peer before the first message."""
+        self._serve_soon()
+
+    def submit(self, content: Sequence[ContentBlock], options: TurnOptions) -> str:
+        """Begins a turn, or finds the one that an equal submission began."""
+        repeated = self._repetition(content, options)
+        if repeated is not None:
+            return repeated
+        if self._ending:
+            raise TurnInProgress(f"conversation '{self.conversation_id}' is being ended")
+        if self._current is not None:
+            raise TurnInProgress(f"turn '{self._current.turn_id}' of this conversation still runs")
+        checks.check_message(content, self.capabilities)
+        checks.check_turn_options(options, self.options, self.capabilities)
+        running = self._begin_turn(content, options)
+        self._queued = running
+        self._submitted.set()
+        self._group.start_soon(running.watch_deadlines)
+        self._serve_soon()
+        return running.turn_id
+
+    async def poll(self, turn_id: str, since: int, max_wait_ms: int, max_items: int) -> TurnState:
+        running = self._turn(turn_id)
+        if max_items < 1 or since < 0:
+            raise InvalidArgument("'max_items' must be at least 1 and 'since_sequence_no' at least 0")
+        if max_wait_ms > 0:
+            await running.wait_newer(since, max_wait_ms)
+        return running.state(since, max_items)
+
+    def respond(self, turn_id: str, responses: Sequence[HostResponse]) -> None:
+        """Judges each answer alone; valid ones are applied even if others are not."""
+        running = self._turn(turn_id)
+        rejected: list[tuple[str, HarnessError]] = []
+        for response in responses:
+            try:
+                request = running.turn.open_request(response.request_id)
+                if request is not None:
+                    checks.check_response(request, response, self.capabilities)
+                running.respond(response)
+            except HarnessError as error:
+                rejected.append((response.request_id, error))
+        if rejected:
+            raise _rejection(rejected)
+
+    def cancel(self, turn_id: str) -> None:
+        self._turn(turn_id).cancel()
+
+    async def end(self) -> None:
+        """Cancels a running turn, closes the session and waits until all it owned is gone."""
+        self._ending = True
+        if self._current is not None:
+            self._current.cancel()
+        self._submitted.set()
+        if self._stopped is not None:
+            await self._stopped.wait()
+        self._ending = False
+        self._state = ConversationState.ENDED
+
+    def delegate_tool_sources(self, sources: Sequence[ToolSourceDescriptor]) -> None:
+        self._check_not_begun()
+        for source in sources:
+            if source.kind not in self.capabilities.delegatable_tool_sources:
+                raise NotSupported(
+                    f"connector '{self._connector.name}' cannot take a tool source of kind '{source.kind}'"
+                )
+        self._delegation = self._delegation.model_copy(update={"tool_sources": list(sources)})
+
+    def delegate_request_policy(self, policy: RequestPolicy) -> None:
+        self._check_not_begun()
+        if not self.capabilities.supports_request_policy_delegation:
+            raise NotSupported(f"connector '{self._connector.name}' cannot take a request policy")
+        self._delegation = self._delegation.model_copy(update={"request_policy": policy})
+
+    # the directory
+
+    def info(self) -> ConversationInfo:
+        return ConversationInfo(
+            conversation_id=self.conversation_id,
+            state=self._state,
+            connector=self.options.connector or self._connector.name,
+            model=self.options.model,
+            created_at=self._created_at,
+            updated_at=self._updated_at,
+            turns=self._turns_begun,
+            first_message=self._first_message,
+            pending_requests=len(self.open_requests()),
+            labels=self.options.labels,
+        )
+
+    def open_requests(self) -> list[OpenRequest]:
+        current = self._current
+        if current is None:
+            return []
+        return [
+            OpenRequest(conversation_id=self.conversation_id, turn_id=current.turn_id, request=request)
+            for request in current.turn.open_requests
+        ]
+
+    def export(self) -> ConversationExport:
+        turns = [
+            TurnTranscript(turn_id=turn.turn_id, content=turn.content, items=turn.state(0, 1_000_000).new_output_items)
+            for turn in self._turns.values()
+        ]
+        return ConversationExport(conversation=self.info(), turns=turns)
+
+    def idle_since(self) -> int | None:
+        """When the last turn ended (ms since the epoch); null while one runs."""
+        return None if self._current is not None else self._updated_at
+
+    @property
+    def _updated_at(self) -> int:
+        newest = self._newest
+        return self._created_at if newest is None else newest.turn.last_activity_at
+
+    # turns
+
+    @property
+    def _newest(self) -> RunningTurn | None:
+        return next(reversed(self._turns.values()), None)
+
+    @property
+    def _current(self) -> RunningTurn | None:
+        """The turn that has not ended."""
+        newest = self._newest
+        return None if newest is None or newest.turn.is_over else newest
+
+    def _turn(self, turn_id: str) -> RunningTurn:
+        running = self._turns.get(turn_id)
+        if running is None:
+            raise UnknownTurn(f"no turn '{turn_id}' in conversation '{self.conversation_id}'")
+        return running
+
+    def _repetition(self, content: Sequence[ContentBlock], options: TurnOptions) -> str | None:
+        """The turn this submission already began: clients repeat calls after a timeout."""
+        if options.client_key is not None:
+            return self._turn_by_client_key.get(options.client_key)
+        current = self._current
+        if current is not None and current.content == list(content) and current.options == options:
+            return current.turn_id
+        return None
+
+    def _begin_turn(self, content: Sequence[ContentBlock], options: TurnOptions) -> RunningTurn:
+        self._turns_begun += 1
+        if self._newest is not None:
+            self._usage = add_usage(self._usage, self._newest.turn.usage)
+        self._state = ConversationState.OPEN
+        self._first_message = self._first_message or text_of(content)[:200]
+        running = RunningTurn(
+            f"t{self._turns_begun}",
+            content,
+            options,
+            timeouts=self.options.timeouts,
+            identities=self._identities,
+            settings=self._settings,
+            clock=self._clock,
+            earlier_usage=self._usage,
+        )
+        self._turns[running.turn_id] = running
+        if options.client_key is not None:
+            self._turn_by_client_key[options.client_key] = running.turn_id
+        while len(self._turns) > self._settings.kept_turns:
+            del self._turns[next(iter(self._turns))]
+        return running
+
+    def _check_not_begun(self) -> None:
+        if self._turns_begun:
+            raise InvalidArgument("delegation is possible before the first turn only")
+
+    # the session
+
+    def _serve_soon(self) -> None:
+        if self._stopped is None:
+            self._stopped = anyio.Event()
+            self._group.start_soon(self._serve, self._stopped)
+
+    async def _serve(self, stopped: anyio.Event) -> None:
+        """The conversation's task: sessions one after the other, until it ends or was idle for its time to live.
+
+        Nothing leaves it but cancellation, so that a failure here never reaches the other conversations.
+        """
+        try:
+            await self._serve_session()
+            while self._queued is not None:  # no checkpoint between this look and the end
+                await self._serve_session()
+        except Exception:
+            logger.exception("conversation '%s' failed", self.conversation_id)
+            self._fail_turn(Internal("the conversation failed; the log has the traceback"))
+        finally:
+            if self._current is not None:
+                self._current.cancel()
+            if self._state == ConversationState.OPEN:
+                self._state = ConversationState.PARKED
+            self._stopped = None
+            stopped.set()
+
+    async def _serve_session(self) -> None:
+        """One session, from its start until it is of no more use."""
+        running = self._queued
+        try:
+            with unwrapped(), running.opening() if running else nullcontext():
+                async with self._connector.open_session(self.options, self._delegation, self._log) as session:
+                    if running is not None:
+                        running.opened()
+                    await self._serve_turns(session)
+        except HarnessError as error:
+            self._fail_turn(error)
+        if self._queued is not None and self._queued.turn.is_over:
+            self._queued = None
+
+    async def _serve_turns(self, session: Session) -> None:
+        while (running := await self._next_turn()) is not None:
+            running.emit(*self._log.take_notices())
+            await running.drive(session)
+            if running.session_was_gone:
+                self._queued = running
+            if not running.session_is_usable:
+                return
+
+    async def _next_turn(self) -> RunningTurn | None:
+        """Waits for a message; null at the end, or after the time to live."""
+        with anyio.move_on_after(self._settings.idle_ttl_seconds):
+            while self._queued is None and not self._ending:
+                self._submitted = anyio.Event()
+                await self._submitted.wait()
+        if self._ending:
+            return None
+        running, self._queued = self._queued, None
+        return running
+
+    def _fail_turn(self, error: HarnessError) -> None:
+        self._queued = None
+        if self._current is not None:
+            self._current.fail_by_peer(error)
+        else:
+            logger.warning("conversation '%s' lost its session: %s", self.conversation_id, error)
+
+
+def _rejection(rejected: Sequence[tuple[str, HarnessError]]) -> HarnessError:
+    """One error for the answers that were not accepted; everything else was (contract 4)."""
+    first = rejected[0][1]
+    same = all(type(error) is type(first) for _, error in rejected)
+    message = first.message if len(rejected) == 1 else f"{len(rejected)} answers were rejected; first: {first.message}"
+    listed = [{"request_id": rid, "code": error.code, "message": error.message} for rid, error in rejected]
+    detail = {**first.detail, "rejected": listed} if len(rejected) == 1 else {"rejected": listed}
+    kind = type(first) if same else InvalidArgument
+    return kind(message, **detail)
