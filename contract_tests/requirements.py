@@ -142,5 +142,81 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "The real Claude Code CLI takes the scripted model for the API.",
             "ours",
         ),
+        # --- bridge: the MCP server core ----------------------------------------------------------------------------
+        Requirement(
+            "bridge:mcp:handshake",
+            "A peer is told our version, capabilities and tools; a newer era is declined so that it falls back.",
+            "design 5",
+        ),
+        Requirement(
+            "bridge:mcp:errors",
+            "What is malformed, unknown or impossible is answered with the JSON-RPC error that says so, never raised.",
+            "https://www.jsonrpc.org/specification#error_object",
+        ),
+        Requirement(
+            "bridge:mcp:parallel-calls",
+            "Several calls are open at once and answered in any order, each exactly once.",
+            "design 5",
+        ),
+        Requirement(
+            "bridge:mcp:delivered-twice",
+            "A call delivered twice is one request; the second delivery gets the first one's answer.",
+            "design 5",
+        ),
+        Requirement(
+            "bridge:mcp:withdrawn",
+            "A call that its peer cancelled or left is withdrawn and gets no answer.",
+            "design 5",
+        ),
+        Requirement(
+            "bridge:mcp:progress",
+            "Signs of life go to the requests that asked for them, with a growing count.",
+            "https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress",
+        ),
+        Requirement(
+            "bridge:mapping:large-results",
+            "Every injected tool declares that its results may be large, so that the peer does not cut them.",
+            "ours",
+        ),
+        Requirement(
+            "R-G3",
+            "A tool's error and a protocol's error stay apart from end to end.",
+            "R-G3",
+        ),
+        Requirement(
+            "R-I1",
+            "Tool names fit together with the peer's prefix and lead back to the caller's tool.",
+            "R-I1",
+        ),
+        Requirement(
+            "R-I2",
+            "A schema that a peer would drop is brought into shape by a named rewrite or refused with the tool's name.",
+            "R-I2",
+        ),
+        Requirement(
+            "R-I3",
+            "One tool that a peer cannot take never removes the others; output schemas stay with us.",
+            "R-I3",
+        ),
+        Requirement(
+            "R-I4",
+            "Schemas reach the peer as they were given, unless a named rewrite applies.",
+            "R-I4",
+        ),
+        Requirement(
+            "R-I5",
+            "A tool without arguments works.",
+            "R-I5",
+        ),
+        Requirement(
+            "R-L6",
+            "Structured content never replaces or repeats what a result says.",
+            "R-L6",
+        ),
+        Requirement(
+            "R-M7",
+            "Read-only hints reach the peer, which then calls such tools in parallel.",
+            "R-M7",
+        ),
     )
 )
