@@ -5,5 +5,6 @@ A change of this file is a change for callers: it belongs into CHANGELOG.md too.
 
 PUBLIC_NAMES: dict[str, list[str]] = {
     "bridge_mcp": [],
+    "connectors.fake": ["FakeConfig", "FakeConnector", "Script", "Seen"],
     "harness": [],
 }
