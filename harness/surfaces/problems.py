@@ -1,0 +1,29 @@
+"""Errors as HTTP answers: application/problem+json with our stable code."""
+
+from __future__ import annotations
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from harness.errors import HarnessError, InvalidArgument
+from harness.wire.problem import PROBLEM_TYPE, encode_problem
+
+
+def problem_response(error: HarnessError, status: int | None = None) -> Response:
+    headers: dict[str, str] = {}
+    if error.http_status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    retry_after_ms = error.detail.get("retry_after_ms")
+    if isinstance(retry_after_ms, int):
+        headers["Retry-After"] = str(-(-retry_after_ms // 1000))
+    return Response(
+        encode_problem(error, status), status or error.http_status, headers=headers, media_type=PROBLEM_TYPE
+    )
+
+
+async def answer_routing_error(http_request: Request, error: Exception) -> Response:
+    """What Starlette itself refuses: unknown paths and methods."""
+    assert isinstance(error, HTTPException)
+    message = f"no '{http_request.method} {http_request.url.path}' here; '/openapi.json' lists what there is"
+    return problem_response(InvalidArgument(message), status=error.status_code)
