@@ -1,0 +1,102 @@
+"""Python functions as tools."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from harness.contract.tools import TOOL_NAME_PATTERN, ToolCall, ToolDescriptor
+from harness.errors import InvalidArgument
+from harness.orchestrator.arguments import BadArguments, arguments_of
+from harness.orchestrator.function_results import outcome_of
+from harness.orchestrator.function_schema import FunctionSchema
+from harness.orchestrator.marks import ToolMark, mark_of
+from harness.orchestrator.refusals import RefusalKind
+from harness.orchestrator.tool_provider import ToolOutcome, failure
+from harness.orchestrator.worker_thread import run_in_thread
+
+logger = logging.getLogger(__name__)
+
+
+class FunctionTools:
+    """A `ToolProvider` of functions: async ones run as they are, others in a thread of their own.
+
+    Raises:
+        InvalidArgument: a function that cannot be described to a model, or whose name is no tool name.
+    """
+
+    def __init__(self, functions: Iterable[Callable[..., Any]], *, label: str = "functions") -> None:
+        self.label = label
+        self._functions = [_FunctionTool(function) for function in functions]
+        self._by_name = {function.descriptor.name: function for function in self._functions}
+
+    async def list_tools(self) -> Sequence[ToolDescriptor]:
+        return [function.descriptor for function in self._functions]
+
+    async def run(self, call: ToolCall) -> ToolOutcome:
+        return await self._by_name[call.tool_name].run(call)
+
+
+class _FunctionTool:
+    def __init__(self, function: Callable[..., Any]) -> None:
+        mark = mark_of(function) or ToolMark()
+        name = mark.name or getattr(function, "__name__", "")
+        if not re.fullmatch(TOOL_NAME_PATTERN, name):
+            raise InvalidArgument(
+                f"'{name or function!r}' is no tool name (letters, digits, '_' and '-', at most 64): "
+                "give it one with @tool(name=...)"
+            )
+        self._function = function
+        self._schema = FunctionSchema(function, name)
+        self.descriptor = ToolDescriptor(
+            name=name,
+            description=self._schema.description,
+            input_schema_json=self._schema.input_schema_json,
+            read_only=mark.read_only,
+            destructive=mark.destructive,
+            idempotent=mark.idempotent,
+            open_world=mark.open_world,
+        )
+
+    async def run(self, call: ToolCall) -> ToolOutcome:
+        """The function's value, or what it raised: type and message, never a stack trace."""
+        try:
+            bound = self._schema.bind(arguments_of(call))
+        except (BadArguments, ValidationError) as error:
+            text = f"The tool '{call.tool_name}' was not run, its arguments do not fit:\n{_complaints(error)}"
+            return failure(text, RefusalKind.INVALID_ARGUMENTS)
+        try:
+            value = await self._call(bound)
+        except (Exception, SystemExit) as error:  # the tool's own failure is data: the model shall see it
+            logger.info("tool '%s' raised", call.tool_name, exc_info=True)
+            return failure(f"{type(error).__name__}: {error}")
+        try:
+            return outcome_of(value)
+        except (TypeError, ValueError) as error:
+            return failure(f"The tool '{call.tool_name}' ran, but JSON cannot carry its result: {error}")
+
+    async def _call(self, bound: inspect.BoundArguments) -> Any:
+        ready = partial(self._function, *bound.args, **bound.kwargs)
+        if _is_async(self._function):
+            return await ready()
+        value = await run_in_thread(ready)
+        # a plain wrapper around an async function
+        return await value if inspect.isawaitable(value) else value
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+def _complaints(error: BadArguments | ValidationError) -> str:
+    """What does not fit, one line each."""
+    if isinstance(error, BadArguments):
+        return str(error)
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    return "\n".join(f"- '{'.'.join(str(part) for part in detail['loc'])}': {detail['msg']}" for detail in details)
