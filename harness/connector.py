@@ -133,3 +133,12 @@ class DryRun(Protocol):
     def dry_run(self, options: ConversationOptions) -> Mapping[str, JsonValue]:
         """For people and scripts: `argv` and the names of the environment. Starts nothing, shows no secret."""
         ...
+
+
+@runtime_checkable
+class Reaps(Protocol):
+    """A connector whose peers are processes that may outlive a crash of ours."""
+
+    async def reap(self, records: Sequence[JsonValue]) -> None:
+        """Ends what the processes recorded in a dead conversation's `SessionLog` left; by mark and start time."""
+        ...

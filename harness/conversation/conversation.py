@@ -9,15 +9,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import nullcontext
+from typing import cast
 
 import anyio
 from anyio.abc import TaskGroup
 
-from harness.connector import AcceptedAnswer, Connector, Session
-from harness.contract.capabilities import LlmCapabilities
+from harness.connector import Connector, Session
+from harness.contract.capabilities import LlmCapabilities, Resume
 from harness.contract.content import ContentBlock, text_of
 from harness.contract.delegation import Delegation, RequestPolicy
-from harness.contract.options import ConversationOptions, TurnOptions
+from harness.contract.options import TurnOptions
+from harness.contract.output import Item
 from harness.contract.requests import HostResponse, OpenRequest
 from harness.contract.state import (
     ConversationExport,
@@ -31,44 +33,28 @@ from harness.contract.usage import UsageInfo, add_usage
 from harness.contract.value import JsonValue
 from harness.conversation import checks
 from harness.conversation.identities import Identities
+from harness.conversation.journal import Journal
+from harness.conversation.recovery import Past, PastTurn, continuation, open_calls
 from harness.conversation.running_turn import Clock, RunningTurn
+from harness.conversation.session_memory import SessionMemory
 from harness.errors import (
     HarnessError,
     Internal,
     InvalidArgument,
     NotSupported,
+    PeerLost,
     TurnInProgress,
     UnknownTurn,
     unwrapped,
 )
 from harness.settings import Settings
-from harness.turn.events import OutputProduced
+from harness.store.port import ConversationRecord, DelegationChanged, Store, Summary, TurnBegun
+from harness.turn.events import notice
 
 logger = logging.getLogger(__name__)
 
-
-class MemoryLog:
-    """The `SessionLog` of a conversation that need not outlive this process."""
-
-    def __init__(self) -> None:
-        self._records: list[JsonValue] = []
-        self._notices: list[OutputProduced] = []
-
-    def append(self, record: JsonValue) -> None:
-        self._records.append(record)
-
-    def records(self) -> Sequence[JsonValue]:
-        return tuple(self._records)
-
-    def answers(self) -> Sequence[AcceptedAnswer]:
-        return ()
-
-    def notice(self, event: OutputProduced) -> None:
-        self._notices.append(event)
-
-    def take_notices(self) -> list[OutputProduced]:
-        notices, self._notices = self._notices, []
-        return notices
+EVERYTHING = 2**31
+"""More items than any turn has."""
 
 
 class Conversation:
@@ -76,9 +62,7 @@ class Conversation:
 
     def __init__(
         self,
-        conversation_id: str,
-        owner: str,
-        options: ConversationOptions,
+        record: ConversationRecord,
         connector: Connector,
         capabilities: LlmCapabilities,
         *,
@@ -86,28 +70,94 @@ class Conversation:
         settings: Settings,
         clock: Clock,
     ) -> None:
-        self.conversation_id = conversation_id
-        self.owner = owner
-        self.options = options
+        self.conversation_id = record.conversation_id
+        self.owner = record.owner
+        self.options = record.options
         self.capabilities = capabilities
         self._connector = connector
         self._group = group
         self._settings = settings
         self._clock = clock
+        self._created_at = record.created_at
+        self._state = record.summary.state
+        self._first_message = record.summary.first_message
         self._delegation = Delegation()
-        self._log = MemoryLog()
+        self._journal: Journal | None = None
+        self._store: Store | None = None
+        self._memory = SessionMemory()
         self._identities = Identities()
         self._turns: dict[str, RunningTurn] = {}
         self._turn_by_client_key: dict[str, str] = {}
         self._turns_begun = 0
-        self._first_message: str | None = None
-        self._usage: UsageInfo | None = None
-        self._created_at = clock()
-        self._state = ConversationState.OPEN
+        self._continued: str | None = None
+        self._session_was_lost = False
         self._queued: RunningTurn | None = None
         self._submitted = anyio.Event()
         self._ending = False
         self._stopped: anyio.Event | None = None
+
+    # what an earlier process left, and what outlives this one
+
+    def keep_in(self, store: Store, epoch: int) -> None:
+        """From now on everything is journaled; the conversation was claimed under `epoch`."""
+        self._store = store
+        self._journal = Journal(store, self.conversation_id, epoch, self.summary, self._on_journal_failure)
+        self._memory.journal = self._journal
+        self._group.start_soon(self._journal.run)
+
+    def recall(self, past: Past, store: Store) -> None:
+        """Takes up the conversation as the journal has it; nothing is started and nothing is written."""
+        self._store = store
+        self._memory = SessionMemory(past.records)
+        self._memory.journal = self._journal
+        self._turns_begun = len(past.turns)
+        if past.delegation_json is not None:
+            self._delegation = Delegation.model_validate_json(past.delegation_json)
+        self._identities = Identities(request for turn in past.turns.values() for request in turn.requests())
+        for turn in past.turns.values():
+            if turn.options.client_key is not None:
+                self._turn_by_client_key[turn.options.client_key] = turn.turn_id
+            self._add_turn(self._running_turn(turn.turn_id, turn.content, turn.options, past=turn))
+
+    async def go_on(self, past: Past) -> None:
+        """Closes what a dead process left open, by the capability `resume` (contract 6)."""
+        running, turn = self._current, past.newest
+        if running is None or turn is None:
+            return
+        running.close_overdue()
+        if self.capabilities.resume == Resume.EXACT:
+            self._restore_exactly(running, turn)
+        else:
+            lost = PeerLost("the harness process died while the turn ran; the peer's open calls were closed with it")
+            lost.detail["open_requests"] = open_calls(running.turn.open_requests, turn.answers())
+            running.fail_by_peer(lost)
+            self._continue_after_loss(running)
+        if self._journal is not None:
+            await self._journal.flushed()
+
+    def _restore_exactly(self, running: RunningTurn, turn: PastTurn) -> None:
+        running.is_restored = True
+        self._memory.accepted = running.accepted_answers
+        self._group.start_soon(running.watch_deadlines)
+        if not running.waits_for_answers:
+            running.restart(turn.unfinished_messages())
+            self._queue(running)
+
+    def summary(self) -> Summary:
+        """What a list shows, as of now."""
+        return Summary(
+            state=self._state,
+            updated_at=self._updated_at,
+            turns=self._turns_begun,
+            first_message=self._first_message,
+            turn_is_running=self._current is not None,
+            open_requests=self.open_requests(),
+        )
+
+    def _on_journal_failure(self, error: HarnessError) -> None:
+        logger.error("the journal of '%s' failed: %s", self.conversation_id, error)
+        if self._current is not None:
+            self._current.fail(error)
 
     # operations
 
@@ -115,8 +165,8 @@ class Conversation:
         """Starts the peer before the first message."""
         self._serve_soon()
 
-    def submit(self, content: Sequence[ContentBlock], options: TurnOptions) -> str:
-        """Begins a turn, or finds the one that an equal submission began."""
+    async def submit(self, content: Sequence[ContentBlock], options: TurnOptions) -> str:
+        """Begins a turn, or finds the one that an equal submission began; durable when this returns."""
         repeated = self._repetition(content, options)
         if repeated is not None:
             return repeated
@@ -127,10 +177,7 @@ class Conversation:
         checks.check_message(content, self.capabilities)
         checks.check_turn_options(options, self.options, self.capabilities)
         running = self._begin_turn(content, options)
-        self._queued = running
-        self._submitted.set()
-        self._group.start_soon(running.watch_deadlines)
-        self._serve_soon()
+        await self._flush()
         return running.turn_id
 
     async def poll(self, turn_id: str, since: int, max_wait_ms: int, max_items: int) -> TurnState:
@@ -139,10 +186,13 @@ class Conversation:
             raise InvalidArgument("'max_items' must be at least 1 and 'since_sequence_no' at least 0")
         if max_wait_ms > 0:
             await running.wait_newer(since, max_wait_ms)
-        return running.state(since, max_items)
+        older: Sequence[Item] = ()
+        if self._store is not None and since + 1 < running.turn.first_sequence_no:
+            older = await self._store.items(self.conversation_id, turn_id, since, max_items)
+        return running.state(since, max_items, older)
 
-    def respond(self, turn_id: str, responses: Sequence[HostResponse]) -> None:
-        """Judges each answer alone; valid ones are applied even if others are not."""
+    async def respond(self, turn_id: str, responses: Sequence[HostResponse]) -> None:
+        """Judges each answer alone; valid ones are applied even if others are not, and are durable at the return."""
         running = self._turn(turn_id)
         rejected: list[tuple[str, HarnessError]] = []
         for response in responses:
@@ -153,13 +203,17 @@ class Conversation:
                 running.respond(response)
             except HarnessError as error:
                 rejected.append((response.request_id, error))
+        await self._flush()
+        if running.is_restored and not running.is_over and not running.waits_for_answers:
+            self._queue(running)
         if rejected:
             raise _rejection(rejected)
 
-    def cancel(self, turn_id: str) -> None:
+    async def cancel(self, turn_id: str) -> None:
         self._turn(turn_id).cancel()
+        await self._flush()
 
-    async def end(self) -> None:
+    async def end(self, state: ConversationState = ConversationState.ENDED) -> None:
         """Cancels a running turn, closes the session and waits until all it owned is gone."""
         self._ending = True
         if self._current is not None:
@@ -168,22 +222,30 @@ class Conversation:
         if self._stopped is not None:
             await self._stopped.wait()
         self._ending = False
-        self._state = ConversationState.ENDED
+        self._state = state
+        if self._journal is not None:
+            await self._journal.close()
 
-    def delegate_tool_sources(self, sources: Sequence[ToolSourceDescriptor]) -> None:
+    async def delegate_tool_sources(self, sources: Sequence[ToolSourceDescriptor]) -> None:
         self._check_not_begun()
         for source in sources:
             if source.kind not in self.capabilities.delegatable_tool_sources:
                 raise NotSupported(
                     f"connector '{self._connector.name}' cannot take a tool source of kind '{source.kind}'"
                 )
-        self._delegation = self._delegation.model_copy(update={"tool_sources": list(sources)})
+        await self._delegate(self._delegation.model_copy(update={"tool_sources": list(sources)}))
 
-    def delegate_request_policy(self, policy: RequestPolicy) -> None:
+    async def delegate_request_policy(self, policy: RequestPolicy) -> None:
         self._check_not_begun()
         if not self.capabilities.supports_request_policy_delegation:
             raise NotSupported(f"connector '{self._connector.name}' cannot take a request policy")
-        self._delegation = self._delegation.model_copy(update={"request_policy": policy})
+        await self._delegate(self._delegation.model_copy(update={"request_policy": policy}))
+
+    async def _delegate(self, delegation: Delegation) -> None:
+        self._delegation = delegation
+        if self._journal is not None:
+            self._journal.note(DelegationChanged(delegation.to_json()), urgent=True)
+            await self._journal.flushed()
 
     # the directory
 
@@ -201,6 +263,11 @@ class Conversation:
             labels=self.options.labels,
         )
 
+    @property
+    def is_restored(self) -> bool:
+        """Whether a turn of an earlier process goes on, or waits for its answers."""
+        return self._current is not None and self._current.is_restored
+
     def open_requests(self) -> list[OpenRequest]:
         current = self._current
         if current is None:
@@ -210,11 +277,11 @@ class Conversation:
             for request in current.turn.open_requests
         ]
 
-    def export(self) -> ConversationExport:
-        turns = [
-            TurnTranscript(turn_id=turn.turn_id, content=turn.content, items=turn.state(0, 1_000_000).new_output_items)
-            for turn in self._turns.values()
-        ]
+    async def export(self) -> ConversationExport:
+        turns: list[TurnTranscript] = []
+        for turn in self._turns.values():
+            state = await self.poll(turn.turn_id, 0, 0, EVERYTHING)
+            turns.append(TurnTranscript(turn_id=turn.turn_id, content=turn.content, items=state.new_output_items))
         return ConversationExport(conversation=self.info(), turns=turns)
 
     def idle_since(self) -> int | None:
@@ -255,26 +322,64 @@ class Conversation:
 
     def _begin_turn(self, content: Sequence[ContentBlock], options: TurnOptions) -> RunningTurn:
         self._turns_begun += 1
-        if self._newest is not None:
-            self._usage = add_usage(self._usage, self._newest.turn.usage)
         self._state = ConversationState.OPEN
         self._first_message = self._first_message or text_of(content)[:200]
-        running = RunningTurn(
-            f"t{self._turns_begun}",
+        running = self._running_turn(f"t{self._turns_begun}", content, options)
+        if self._journal is not None:
+            begun = TurnBegun(running.turn_id, running.content, options, running.turn.started_at)
+            self._journal.note(begun, urgent=True)
+        self._add_turn(running)
+        if options.client_key is not None:
+            self._turn_by_client_key[options.client_key] = running.turn_id
+        self._group.start_soon(running.watch_deadlines)
+        self._queue(running)
+        return running
+
+    def _running_turn(
+        self, turn_id: str, content: Sequence[ContentBlock], options: TurnOptions, past: PastTurn | None = None
+    ) -> RunningTurn:
+        return RunningTurn(
+            turn_id,
             content,
             options,
             timeouts=self.options.timeouts,
             identities=self._identities,
             settings=self._settings,
             clock=self._clock,
-            earlier_usage=self._usage,
+            earlier_usage=self._usage_so_far(),
+            journal=self._journal,
+            answers_are_history=self.capabilities.resume == Resume.EXACT,
+            past=past,
         )
+
+    def _add_turn(self, running: RunningTurn) -> None:
         self._turns[running.turn_id] = running
-        if options.client_key is not None:
-            self._turn_by_client_key[options.client_key] = running.turn_id
         while len(self._turns) > self._settings.kept_turns:
             del self._turns[next(iter(self._turns))]
-        return running
+
+    def _usage_so_far(self) -> UsageInfo | None:
+        newest = self._newest
+        return None if newest is None else add_usage(newest.earlier_usage, newest.turn.usage)
+
+    def _queue(self, running: RunningTurn) -> None:
+        self._queued = running
+        self._submitted.set()
+        self._serve_soon()
+
+    async def _flush(self) -> None:
+        if self._journal is not None:
+            await self._journal.flushed()
+
+    def _continue_after_loss(self, running: RunningTurn) -> None:
+        """With `on_peer_lost: continue` the harness itself sends the message that goes on, once per loss."""
+        chosen = checks.parsed_object(self.options.connector_options_json or "{}", "connector_options_json")
+        lost = running.lost
+        if lost is None or chosen.get("on_peer_lost") != "continue" or self._continued == running.turn_id:
+            return
+        content = continuation(cast(list[dict[str, JsonValue]], lost.detail["open_requests"]))
+        following = self._begin_turn(content, TurnOptions())
+        self._continued = following.turn_id
+        following.emit(notice("continued_after_loss", f"goes on by itself after turn '{running.turn_id}' was lost"))
 
     def _check_not_begun(self) -> None:
         if self._turns_begun:
@@ -312,7 +417,7 @@ class Conversation:
         running = self._queued
         try:
             with unwrapped(), running.opening() if running else nullcontext():
-                async with self._connector.open_session(self.options, self._delegation, self._log) as session:
+                async with self._connector.open_session(self.options, self._delegation, self._memory) as session:
                     if running is not None:
                         running.opened()
                     await self._serve_turns(session)
@@ -323,8 +428,14 @@ class Conversation:
 
     async def _serve_turns(self, session: Session) -> None:
         while (running := await self._next_turn()) is not None:
-            running.emit(*self._log.take_notices())
+            running.emit(*self._memory.take_notices())
+            if self._session_was_lost and self.capabilities.resume == Resume.NONE:
+                running.emit(notice("history_lost", "the peer was lost and cannot resume: it knows nothing of before"))
+            self._session_was_lost = False
             await running.drive(session)
+            if running.lost is not None:
+                self._session_was_lost = True
+                self._continue_after_loss(running)
             if running.session_was_gone:
                 self._queued = running
             if not running.session_is_usable:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
-from harness.connector import Session, SessionGone
+from harness.connector import AcceptedAnswer, Session, SessionGone
 from harness.contract.content import ContentBlock
 from harness.contract.options import Timeouts, TurnOptions
+from harness.contract.output import Item, RequestOpened, RequestResolved
+from harness.contract.output import TurnEnded as TurnEndedItem
 from harness.contract.requests import HostRequest, HostResponse, RequestKind
-from harness.contract.state import TurnState
+from harness.contract.state import SessionState, TurnState
 from harness.contract.usage import UsageInfo
 from harness.conversation.identities import Identities
+from harness.conversation.journal import Journal
+from harness.conversation.recovery import PastTurn, open_calls
 from harness.errors import (
     HarnessError,
     Internal,
@@ -27,12 +32,30 @@ from harness.errors import (
     unwrapped,
 )
 from harness.settings import Settings
+from harness.store.port import (
+    AnswerDelivered,
+    AnswerRecorded,
+    AnswerState,
+    Entry,
+    ItemsProduced,
+    OutputStructured,
+)
 from harness.turn import answers
 from harness.turn.effects import Deliver, Effect
-from harness.turn.events import RequestRaised, RequestWithdrawn, TurnEnded, TurnEvent, TurnFailed
+from harness.turn.events import (
+    RequestRaised,
+    RequestWithdrawn,
+    TurnEnded,
+    TurnEvent,
+    TurnFailed,
+    item_discarded,
+)
 from harness.turn.turn import Turn
 
 logger = logging.getLogger(__name__)
+
+_MATTERS = (RequestOpened, RequestResolved, TurnEndedItem)
+"""Items that are promises: they are durable before anybody sees them."""
 
 
 class Clock(Protocol):
@@ -73,21 +96,38 @@ class RunningTurn:
         settings: Settings,
         clock: Clock,
         earlier_usage: UsageInfo | None,
+        journal: Journal | None = None,
+        answers_are_history: bool = False,
+        past: PastTurn | None = None,
     ) -> None:
         self.turn_id = turn_id
         self.content = list(content)
         self.options = options
         self.earlier_usage = earlier_usage
-        self.turn = Turn(
-            at=clock(),
-            max_items=settings.max_turn_items,
-            max_bytes=settings.max_window_bytes,
-            max_turn_bytes=settings.max_turn_bytes,
-        )
+        limits = {
+            "max_items": settings.max_turn_items,
+            "max_bytes": settings.max_window_bytes,
+            "max_turn_bytes": settings.max_turn_bytes,
+        }
+        if past is None:
+            self.turn = Turn(at=clock(), **limits)
+        else:
+            self.turn = Turn.restored(
+                past.items, past.responses, at=past.at, structured_output_json=past.structured_output_json, **limits
+            )
+        self.is_restored = False
+        """The turn goes on where an earlier process left it (`resume: exact`)."""
         self.session_is_usable = True
         """False once the session must be left after this turn."""
+        self.lost: PeerLost | None = None
+        """Set when the turn failed because its peer was lost."""
         self.session_was_gone = False
         """The peer was dead before the message was sent; the turn may run in a new session."""
+        self.visible = self._noted = self.turn.head
+        """The number up to which polls may look: everything that must be durable first is."""
+        self._journal = journal
+        self._answers_are_history = answers_are_history
+        self._held: list[tuple[int, Effect]] = []
         self._timeouts = timeouts
         self._identities = identities
         self._settings = settings
@@ -100,21 +140,43 @@ class RunningTurn:
         self._parked: dict[str, Parked] = {}
         self._changed: anyio.Event | None = None
         self._deadlines_changed = anyio.Event()
+        self._watched_since = clock()
 
     # what the host reaches
 
     async def wait_newer(self, since: int, max_wait_ms: int) -> None:
-        """Returns when the turn has an item after `since` or is over, or after `max_wait_ms`."""
+        """Returns when an item after `since` is visible or the turn is over, or after `max_wait_ms`."""
         with anyio.move_on_after(max_wait_ms / 1000):
-            while self.turn.head <= since and not self.turn.is_over:
+            while self.visible <= since and not self.is_over:
                 self._changed = self._changed or anyio.Event()
                 await self._changed.wait()
 
-    def state(self, since: int, max_items: int) -> TurnState:
-        return self.turn.state(since, max_items=max_items, earlier_usage=self.earlier_usage)
+    @property
+    def is_over(self) -> bool:
+        """Whether the end can be seen."""
+        return self.turn.is_over and self.visible >= self.turn.head
+
+    @property
+    def waits_for_answers(self) -> bool:
+        """A restored turn goes on only when all its requests are resolved."""
+        return self.is_restored and bool(self.turn.open_requests)
+
+    def state(self, since: int, max_items: int, older: Sequence[Item] = ()) -> TurnState:
+        return self.turn.state(
+            since,
+            upto=self.visible,
+            max_items=max_items,
+            earlier_usage=self.earlier_usage,
+            session=SessionState.DETACHED if self.is_restored else SessionState.ATTACHED,
+            older=older,
+        )
 
     def respond(self, response: HostResponse) -> None:
+        """The answer is judged and noted now; it is durable, and on its way, once the journal has written it."""
+        was_open = self.turn.open_request(response.request_id) is not None
         self.turn.respond(response, self._clock())
+        if was_open:
+            self._note_answer(response)
         self._publish()
 
     def cancel(self) -> None:
@@ -129,11 +191,8 @@ class RunningTurn:
     def fail_by_peer(self, error: HarnessError) -> None:
         """The peer, or what stands for it, failed; the detail of `peer_lost` lists what was open."""
         if isinstance(error, PeerLost):
-            calls = [
-                {"request_id": r.request_id, "call_id": r.call_id, "tool_name": r.tool_name, "outcome": "unknown"}
-                for r in self.turn.open_requests
-            ]
-            error.detail["open_requests"] = calls
+            error.detail.setdefault("open_requests", open_calls(self.turn.open_requests, ()))
+            self.lost = error
         self.emit(TurnFailed(error))
 
     # TurnSink
@@ -190,6 +249,22 @@ class RunningTurn:
             self._session = None
             self._release_parked()
 
+    def restart(self, unfinished_messages: Sequence[str]) -> None:
+        """A restored turn whose model was at work: what it had streamed of a message does not count."""
+        self.emit(*(item_discarded(item_id, "restarted") for item_id in unfinished_messages))
+
+    def accepted_answers(self) -> list[AcceptedAnswer]:
+        """What the model loop of a restored turn goes on with; what is accepted is in its history."""
+        return [AcceptedAnswer(request, response, delivered=True) for request, response in self.turn.answered()]
+
+    def close_overdue(self) -> None:
+        """Applies the deadlines that passed while nobody was there to watch them."""
+        now = self._clock()
+        for request in self.turn.open_requests:
+            if request.expires_at is not None and now >= request.expires_at:
+                self.turn.expire(request.request_id, now)
+        self._publish()
+
     async def watch_deadlines(self) -> None:
         """Sleeps until the next deadline of the turn or of a request, and applies it; ends with the turn."""
         while not self.turn.is_over:
@@ -206,7 +281,11 @@ class RunningTurn:
     async def _run(self, session: Session) -> None:
         try:
             with unwrapped():
-                await session.run_turn(self.content, self.options, self)
+                if self.is_restored:
+                    self.is_restored = False
+                    await session.resume_turn(self.options, self)
+                else:
+                    await session.run_turn(self.content, self.options, self)
         except SessionGone:
             self.session_was_gone, self.session_is_usable = True, False
         except HarnessError as error:
@@ -234,16 +313,50 @@ class RunningTurn:
         return RequestRaised(request.model_copy(update=identity))
 
     def _publish(self) -> None:
-        """After every change: effects out, waiters awake, deadlines looked at again."""
-        for effect in self.turn.take_effects():
-            self._release(effect)
+        """After every change: what must be durable first is noted, the rest is shown and released at once."""
+        effects = [(self.turn.head, effect) for effect in self.turn.take_effects()]
+        self._held.extend(effects)
+        if self._journal is None:
+            self._show(self.turn.head)
+        else:
+            self._note_items(self._journal)
+        if self.turn.open_requests or self.turn.is_over:
+            self._deadlines_changed.set()
+
+    def _note_items(self, journal: Journal) -> None:
+        """Items that matter wait for their commit, and so does everything behind them; deltas alone do not."""
+        head = self.turn.head
+        items = self.turn.items_after(self._noted)
+        must_wait = journal.is_behind or self.visible < self._noted or any(isinstance(i, _MATTERS) for i in items)
+        self._noted = head
+        entries: list[Entry] = [ItemsProduced(self.turn_id, items)] if items else []
+        if self.turn.is_over and self.turn.structured_output_json is not None and items:
+            entries.append(OutputStructured(self.turn_id, self.turn.structured_output_json))
+        if not must_wait:
+            journal.note(*entries)
+            self._show(head)
+        elif entries or self._held:
+            journal.note(*entries, urgent=True, then=partial(self._show, head))
+
+    def _note_answer(self, response: HostResponse) -> None:
+        if self._journal is None:
+            return
+        if self._answers_are_history:
+            state = AnswerState.DELIVERED
+        else:
+            state = AnswerState.DELIVERING if self._session is not None else AnswerState.ACCEPTED
+        self._journal.note(AnswerRecorded(self.turn_id, response, state), urgent=True)
+
+    def _show(self, upto: int) -> None:
+        """Raises the visible mark, releases the effects up to it and wakes the waiters."""
+        self.visible = max(self.visible, upto)
+        while self._held and self._held[0][0] <= self.visible:
+            self._release(self._held.pop(0)[1])
         if self.turn.is_over:
             self._release_parked()
         changed, self._changed = self._changed, None
         if changed is not None:
             changed.set()
-        if self.turn.open_requests or self.turn.is_over:
-            self._deadlines_changed.set()
 
     def _release(self, effect: Effect) -> None:
         if isinstance(effect, Deliver):
@@ -256,6 +369,8 @@ class RunningTurn:
             self.emit(TurnEnded("cancelled"))
 
     def _deliver(self, request: HostRequest, response: HostResponse) -> None:
+        if self.turn.is_over:
+            return
         parked = self._parked.get(request.peer_request_id or "")
         if parked is not None:
             parked.release(response)
@@ -265,6 +380,9 @@ class RunningTurn:
             except Exception as error:  # the edge of the session: nothing of it may reach the caller who answered
                 logger.exception("delivering '%s' failed", request.request_id)
                 self.fail_by_peer(error if isinstance(error, HarnessError) else Internal(f"delivery failed: {error}"))
+                return
+            if self._journal is not None:
+                self._journal.note(AnswerDelivered(self.turn_id, request.request_id))
 
     async def _interrupt(self, session: Session) -> None:
         """Stops the peer within a bound; a session that does not return is left behind."""
@@ -285,22 +403,24 @@ class RunningTurn:
         for parked in self._parked.values():
             parked.release()
 
+    def _active_at(self) -> int:
+        """A restored turn is idle from its return on, not from the crash on."""
+        return max(self.turn.last_activity_at, self._watched_since)
+
     def _next_deadline(self) -> int | None:
         turn, limits = self.turn, self._timeouts
         dues = [request.expires_at for request in turn.open_requests if request.expires_at is not None]
         if limits.turn_ms is not None:
             dues.append(turn.started_at + limits.turn_ms)
         if limits.idle_ms is not None and not turn.open_requests:
-            dues.append(turn.last_activity_at + limits.idle_ms)
+            dues.append(self._active_at() + limits.idle_ms)
         return min(dues, default=None)
 
     def _apply_deadlines(self) -> None:
+        self.close_overdue()
         now, turn, limits = self._clock(), self.turn, self._timeouts
-        for request in turn.open_requests:
-            if request.expires_at is not None and now >= request.expires_at:
-                turn.expire(request.request_id, now)
         if limits.turn_ms is not None and now >= turn.started_at + limits.turn_ms:
             turn.fail(TurnTimeout(f"the turn took longer than its limit of {limits.turn_ms / 1000:g} s"), now)
-        elif limits.idle_ms is not None and not turn.open_requests and now >= turn.last_activity_at + limits.idle_ms:
+        elif limits.idle_ms is not None and not turn.open_requests and now >= self._active_at() + limits.idle_ms:
             turn.fail(TurnStalled(f"the peer was silent for {limits.idle_ms / 1000:g} s"), now)
         self._publish()

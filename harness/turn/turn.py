@@ -7,7 +7,7 @@ Events of a connector and answers of the host come in; a numbered log and effect
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -73,6 +73,7 @@ class Mark:
 class Resolution:
     """What became of a request; `response` is the host's where there was one."""
 
+    request: HostRequest
     outcome: RequestOutcome
     response: HostResponse | None = None
 
@@ -100,6 +101,33 @@ class Turn:
         self._effects: list[Effect] = []
         self._started_at = at
         self._last_activity_at = at
+
+    @classmethod
+    def restored(
+        cls,
+        items: Sequence[Item],
+        responses: Mapping[str, HostResponse],
+        *,
+        at: int,
+        structured_output_json: str | None = None,
+        **limits: int,
+    ) -> Turn:
+        """The turn that left these items behind, with the host's answers by request id."""
+        turn = cls(at=at, **limits)
+        for item in items:
+            if isinstance(item, RequestOpened):
+                turn._open[item.request.request_id] = item.request
+            elif isinstance(item, RequestResolved):
+                request = turn._open.pop(item.request_id)
+                by_host = item.answered_by in (AnsweredBy.HOST, AnsweredBy.POLICY)
+                response = responses.get(item.request_id) if by_host else None
+                turn._resolved[item.request_id] = Resolution(request, RequestOutcome(item.outcome), response)
+            turn._log.append(item, _weight(item.__dict__))
+            turn._note(item)
+            turn._last_activity_at = item.at
+        if turn.is_over:
+            turn._marks[-1] = replace(turn._mark, structured_output_json=structured_output_json)
+        return turn
 
     # what a shell may look at
 
@@ -129,13 +157,29 @@ class Turn:
         return self._mark.usage
 
     @property
+    def structured_output_json(self) -> str | None:
+        return self._mark.structured_output_json
+
+    @property
+    def first_sequence_no(self) -> int:
+        """From here on the items are all in memory."""
+        return self._log.first_sequence_no
+
+    @property
     def open_requests(self) -> tuple[HostRequest, ...]:
         """In the order the model asked."""
         return self._mark.pending
 
-    @property
-    def resolutions(self) -> dict[str, Resolution]:
-        return dict(self._resolved)
+    def answered(self) -> list[tuple[HostRequest, HostResponse]]:
+        """Each resolved request with what the peer gets for it, in the order they were resolved."""
+        made = {RequestOutcome.EXPIRED: answers.expired, RequestOutcome.CANCELLED: answers.cancelled}
+        return [
+            (
+                resolution.request,
+                resolution.response or made.get(resolution.outcome, answers.cancelled)(resolution.request),
+            )
+            for resolution in self._resolved.values()
+        ]
 
     def open_request(self, request_id: str) -> HostRequest | None:
         return self._open.get(request_id)
@@ -191,8 +235,9 @@ class Turn:
         outcome = answers.judge(request, response)
         self._last_activity_at = at
         is_error = response.is_error and request.kind == RequestKind.TOOL_CALL
-        self._resolve(request, Resolution(outcome, response), at, answered_by, is_error)
+        # before the item, which may end a turn that has grown too large: nothing is delivered after its interrupt
         self._effects.append(Deliver(request, response))
+        self._resolve(request, Resolution(request, outcome, response), at, answered_by, is_error)
 
     def expire(self, request_id: str, at: int) -> None:
         """The deadline of a request passed: the peer gets an error result or a denial. No-op when it is resolved."""
@@ -201,8 +246,10 @@ class Turn:
             return
         self._last_activity_at = at
         response = answers.expired(request)
-        self._resolve(request, Resolution(RequestOutcome.EXPIRED), at, AnsweredBy.DEADLINE, is_error=response.is_error)
-        self._effects.append(Deliver(request, response))
+        self._effects.append(Deliver(request, response))  # before the item, as in `respond`
+        self._resolve(
+            request, Resolution(request, RequestOutcome.EXPIRED), at, AnsweredBy.DEADLINE, is_error=response.is_error
+        )
 
     def cancel(self, at: int) -> None:
         """The host gives up: every open request is cancelled, and one interrupt is asked for. Idempotent."""
@@ -216,7 +263,8 @@ class Turn:
         """We give up on the peer: the turn ends now and the peer is interrupted; after a cancel it ends `cancelled`."""
         if self.is_over:
             return
-        was_interrupted = self.cancel_requested
+        # an interrupt that was asked for and not taken yet goes with the other effects when the turn ends
+        was_interrupted = self.cancel_requested and not any(isinstance(one, Interrupt) for one in self._effects)
         self._end(TurnStatus.FAILED, StopReason.ERROR, at, error=error)
         if not was_interrupted:
             self._effects.append(Interrupt())
@@ -236,11 +284,15 @@ class Turn:
         max_items: int = 1000,
         earlier_usage: UsageInfo | None = None,
         session: SessionState = SessionState.ATTACHED,
+        older: Sequence[Item] = (),
     ) -> TurnState:
-        """The turn as seen by a poll: at most `max_items` after `since`, none after `upto` (what is durable)."""
+        """The turn as seen by a poll: at most `max_items` after `since`, none after `upto` (what is durable).
+
+        `older` are items from a journal that stand in for those the window no longer has.
+        """
         end = self.head if upto is None else min(upto, self.head)
-        items = self._log.between(since, end, max_items)
-        has_more = bool(items) and len(items) == max_items and items[-1].sequence_no < end
+        items = list(older) or self._log.between(since, end, max_items)
+        has_more = bool(items) and (bool(older) or len(items) == max_items) and items[-1].sequence_no < end
         sequence_no = items[-1].sequence_no if has_more else max(since, end)
         mark = self._mark_at(min(sequence_no, end))
         over = mark.end
@@ -248,7 +300,7 @@ class Turn:
             status=mark.status,
             stop_reason=over.stop_reason if over else None,
             sequence_no=sequence_no,
-            first_sequence_no=self._log.first_sequence_no,
+            first_sequence_no=1 if older else self._log.first_sequence_no,
             has_more=has_more,
             new_output_items=cast(list[OutputItem], items),
             pending_requests=list(mark.pending),
@@ -309,7 +361,7 @@ class Turn:
     def _withdraw(self, peer_request_id: str, at: int) -> None:
         request = self._open_by_peer_id(peer_request_id)
         if request is not None:
-            self._resolve(request, Resolution(RequestOutcome.WITHDRAWN), at, AnsweredBy.PEER)
+            self._resolve(request, Resolution(request, RequestOutcome.WITHDRAWN), at, AnsweredBy.PEER)
 
     def _open_by_peer_id(self, peer_request_id: str) -> HostRequest | None:
         return next((r for r in self._open.values() if r.peer_request_id == peer_request_id), None)
@@ -336,7 +388,7 @@ class Turn:
     def _close_requests(self, outcome: RequestOutcome, at: int) -> None:
         for request in self._pending():
             if request.request_id in self._open:
-                self._resolve(request, Resolution(outcome), at, None)
+                self._resolve(request, Resolution(request, outcome), at, None)
 
     def _end(
         self,
