@@ -100,6 +100,13 @@ async def test_a_peer_that_floods_its_output_can_be_ended() -> None:
         assert process.returncode == -signal.SIGTERM
 
 
+async def test_a_peer_with_much_to_say_at_its_end_can_say_it() -> None:
+    async with opened("farewell:1000000", "say:up", "echo") as process:
+        await next_line(process)
+        await process.end()
+        assert process.returncode == 0  # it was not stuck in a full pipe until SIGKILL
+
+
 async def test_lines_end_quietly_when_we_end_the_peer() -> None:
     received: list[bytes] = []
     up = anyio.Event()

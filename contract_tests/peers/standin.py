@@ -6,6 +6,7 @@
     line:N             write one line of N bytes: a JSON string with line separators and four-byte characters in it
     half-line          write the beginning of a line and no end
     note:FILE          from now on append what happens to FILE: "sigterm", "eof"
+    farewell:N         from now on answer SIGTERM with N bytes of output and exit code 0
     deaf               ignore SIGTERM
     child[:FLAGS]      start a process that sleeps; flags, joined by +: session (setsid), empty (no environment),
                        orphan (its parent is gone); write {"pid": N}
@@ -14,6 +15,7 @@
     close-input        close stdin
     environment        write the whole environment as JSON
     echo               send every line back, until the end of input
+    swallow            read all input, until its end
     flood              write lines as fast as they are taken, for ever
     sleep              do nothing, for ever
     exit:CODE          leave
@@ -109,6 +111,8 @@ def do(step: str, rest: list[str]) -> None:
         case "note":
             notes.append(value)
             signal.signal(signal.SIGTERM, on_sigterm)
+        case "farewell":
+            signal.signal(signal.SIGTERM, lambda *_: (write_all(1, b"f" * int(value)), os._exit(0)))
         case "deaf":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         case "child":
@@ -123,6 +127,9 @@ def do(step: str, rest: list[str]) -> None:
             say(json.dumps(dict(os.environ)))
         case "echo":
             echo()
+        case "swallow":
+            while os.read(0, 1 << 20):
+                pass
         case "flood":
             while True:
                 write_all(1, (b"z" * 119 + b"\n") * 1000)
