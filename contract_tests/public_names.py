@@ -4,7 +4,17 @@ A change of this file is a change for callers: it belongs into CHANGELOG.md too.
 """
 
 PUBLIC_NAMES: dict[str, list[str]] = {
-    "bridge_mcp": [],
+    "bridge_mcp": [
+        "CallRaised",
+        "CallWithdrawn",
+        "MappedTools",
+        "McpServer",
+        "Reply",
+        "ToolsListed",
+        "map_tools",
+        "result_of",
+    ],
+    "connectors.claude": ["ClaudeConnector", "ClaudeOptions"],
     "connectors.fake": ["FakeConfig", "FakeConnector", "Script", "Seen"],
     "harness": [],
 }

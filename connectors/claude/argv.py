@@ -1,0 +1,136 @@
+"""Options -> command line and environment of the CLI. Pure.
+
+Nothing long or secret stands on the command line: prompts, tools and the system prompt go through stdin, the key
+through the environment. The flags isolate the CLI from the user's settings, hooks, plugins and MCP servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from connectors._environment import base_environment
+from connectors.claude.config import ClaudeOptions
+from harness.contract.options import ConversationOptions, Effort
+from harness.errors import ConnectorUnavailable, InvalidArgument
+
+SERVER_NAME = "host"
+TOOL_PREFIX = f"mcp__{SERVER_NAME}__"
+MAX_CALL_WAIT_MS = 20 * 24 * 3600 * 1000
+"""As long as a timer of the CLI's runtime can wait, less a margin (2^31 - 1 ms)."""
+
+_FLAGS = (
+    "-p",
+    *("--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--include-partial-messages"),
+    *("--permission-prompt-tool", "stdio", "--strict-mcp-config", "--setting-sources", "", "--disable-slash-commands"),
+)
+_ENVIRONMENT = {
+    # the end of a turn is told by the session's state, not by the first result
+    "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1",
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+    # texts and results reach the model as they are
+    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
+    "CLAUDE_CODE_DISABLE_REFUSAL_RETRY": "1",
+    "ENABLE_TOOL_SEARCH": "false",
+    "MCP_TOOL_TIMEOUT": str(MAX_CALL_WAIT_MS),
+    # no traffic but the model's
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+}
+_EFFORT = {Effort.LOW: "low", Effort.MEDIUM: "medium", Effort.HIGH: "high", Effort.EXTRA_HIGH: "xhigh"}
+_KEY_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
+_LOGIN_VARIABLES = ("CLAUDE_CODE_OAUTH_TOKEN",)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What is started. The environment holds the key: show names only."""
+
+    argv: list[str]
+    env: dict[str, str]
+
+
+def login_of(claude: ClaudeOptions, environ: Mapping[str, str]) -> Literal["user", "key"]:
+    """Which credentials the CLI gets: the option, else a key if there is one, else the user's login."""
+    if claude.login is not None:
+        return claude.login
+    return "key" if claude.key is not None or environ.get("ANTHROPIC_API_KEY") else "user"
+
+
+def needs_isolated_home(claude: ClaudeOptions, environ: Mapping[str, str]) -> bool:
+    if claude.isolated_home is not None:
+        return claude.isolated_home
+    return claude.home is not None or login_of(claude, environ) == "key"
+
+
+def launch(
+    program: str,
+    options: ConversationOptions,
+    claude: ClaudeOptions,
+    *,
+    session_id: str,
+    resume: bool,
+    environ: Mapping[str, str],
+    home: Path | None,
+) -> Launch:
+    """Command line and environment; `home` is the isolated home directory, null for the user's.
+
+    Raises:
+        ConnectorUnavailable: a key is asked for and there is none.
+        InvalidArgument: a value that would be taken for a flag.
+    """
+    return Launch(
+        [program, *_FLAGS, *_conversation_flags(options), "--resume" if resume else "--session-id", session_id],
+        _environment(options, claude, environ, home),
+    )
+
+
+def _conversation_flags(options: ConversationOptions) -> list[str]:
+    flags = ["--tools", ",".join(options.internal_tools)]
+    if options.tools:
+        flags += ["--allowedTools", f"mcp__{SERVER_NAME}"]
+    if options.model is not None:
+        if options.model.startswith("-"):
+            raise InvalidArgument(f"'{options.model}' cannot be the name of a model")
+        flags += ["--model", options.model]
+    if options.effort == Effort.NONE:
+        flags += ["--thinking", "disabled"]
+    elif options.effort is not None:
+        flags += ["--effort", _EFFORT[options.effort]]
+    if options.limits.max_turns is not None:
+        flags += ["--max-turns", str(options.limits.max_turns)]
+    if options.limits.cost_budget_usd is not None:
+        flags += ["--max-budget-usd", f"{options.limits.cost_budget_usd:.10f}".rstrip("0").rstrip(".")]
+    return flags
+
+
+def _environment(
+    options: ConversationOptions, claude: ClaudeOptions, environ: Mapping[str, str], home: Path | None
+) -> dict[str, str]:
+    extra = dict(_ENVIRONMENT)
+    source = environ
+    if home is not None:
+        source = {name: value for name, value in environ.items() if not name.startswith("XDG_")}
+        extra["HOME"] = str(home)
+    keep = _LOGIN_VARIABLES
+    if login_of(claude, environ) == "key":
+        keep = _KEY_VARIABLES
+        if claude.key is not None:
+            # with a key of its own the conversation does not inherit where another key belongs
+            keep = ()
+            extra["ANTHROPIC_API_KEY"] = claude.key.get_secret_value()
+        elif not environ.get("ANTHROPIC_API_KEY"):
+            raise ConnectorUnavailable(
+                "connector 'claude' is set to log in with a key and there is none; "
+                "type: export ANTHROPIC_API_KEY=..., or use the option login=user",
+                reason="not_logged_in",
+            )
+    if claude.base_url is not None:
+        extra["ANTHROPIC_BASE_URL"] = claude.base_url
+    if options.limits.max_output_tokens is not None:
+        extra["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(options.limits.max_output_tokens)
+    return base_environment(source, keep=keep, extra={**extra, **claude.env})

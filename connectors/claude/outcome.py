@@ -1,0 +1,141 @@
+"""What a `result` line of the CLI means: the turn's end, and what it used. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from connectors._json import JsonObject, compact_json
+from connectors._text import without_surrogates
+from harness.contract.output import StopReason
+from harness.contract.usage import ModelUsage, UsageInfo, add_usage
+from harness.contract.value import JsonValue
+from harness.errors import ConnectorUnavailable, ContextOverflow, HarnessError, ProviderError
+from harness.turn.events import TurnEnded, TurnFailed
+
+HOW_TO_LOG_IN = "type: claude /login, or set ANTHROPIC_API_KEY"
+_ABORTED = frozenset({"aborted_tools", "aborted_streaming"})
+_REASONS = {
+    "rate_limit": "rate_limit",
+    "authentication_failed": "auth",
+    "billing_error": "billing",
+    "model_not_found": "request",
+    "invalid_request": "request",
+    "server_error": "server",
+}
+_STATUS_REASONS = {401: "auth", 402: "billing", 403: "auth", 429: "rate_limit", 529: "overloaded"}
+
+
+def end_of(result: JsonObject, *, api_error: JsonObject | None, last_stop_reason: str | None) -> TurnEnded | TurnFailed:
+    """The neutral end.
+
+    `api_error` is the synthetic assistant line that came before, `last_stop_reason` the model's own: the CLI's figures
+    alone do not tell an answer that was too long from a context that is full.
+    """
+    terminal, subtype = result.get("terminal_reason"), result.get("subtype")
+    if terminal in _ABORTED:
+        return TurnEnded(StopReason.CANCELLED)
+    if subtype == "error_max_turns":
+        return TurnEnded(StopReason.MAX_TURNS)
+    if subtype == "error_max_budget_usd":
+        return TurnEnded(StopReason.BUDGET)
+    if result.get("stop_reason") == "refusal":
+        return TurnEnded(StopReason.REFUSAL)
+    if not result.get("is_error"):
+        output = result.get("structured_output")
+        return TurnEnded(structured_output_json=None if output is None else compact_json(output))
+    kind = _first_text((api_error or {}).get("error"), result.get("api_error"))
+    text = without_surrogates(_first_text(result.get("result")) or "")
+    is_too_long = terminal == "prompt_too_long" or text.startswith("Prompt is too long")
+    if is_too_long or last_stop_reason == "model_context_window_exceeded":
+        return TurnFailed(ContextOverflow(text or "the model's context window is full"))
+    if kind == "max_output_tokens":
+        return TurnEnded(StopReason.MAX_TOKENS)
+    return TurnFailed(_provider_error(result, kind, text))
+
+
+def _provider_error(result: JsonObject, kind: str | None, text: str) -> HarnessError:
+    if kind == "authentication_failed" and text.startswith("Not logged in"):
+        return not_logged_in()
+    status = result.get("api_error_status")
+    status = status if isinstance(status, int) else None
+    reason = _STATUS_REASONS.get(status or 0) or _REASONS.get(kind or "")
+    if reason is None:
+        reason = "network" if result.get("api_error") == "connection_failed" else "server"
+    # `errors` is diagnostics of the CLI, not for people
+    return ProviderError(
+        text or f"Claude Code ended the turn with an error it did not explain ('{result.get('terminal_reason')}')",
+        reason=reason,
+        status=status,
+        provider_code=_first_text(result.get("api_error_type"), kind),
+    )
+
+
+def not_logged_in() -> ConnectorUnavailable:
+    return ConnectorUnavailable(f"Claude Code is not logged in; {HOW_TO_LOG_IN}", reason="not_logged_in")
+
+
+class UsageMeter:
+    """Turns the CLI's figures, cumulative over its process, into those of one turn."""
+
+    def __init__(self) -> None:
+        self._totals: dict[str, JsonObject] = {}
+
+    def since_last(self, result: JsonObject) -> UsageInfo | None:
+        """What was used since the last result; null when the CLI reports nothing at all."""
+        totals = _by_model(result.get("modelUsage"))
+        since = result.get("model_usage_since_last_result")
+        # versions before 2.1.332 report totals only
+        figures = _by_model(since) if since is not None else self._differences(totals)
+        self._totals = totals or self._totals
+        models = [_model_usage(model, used) for model, used in figures.items()]
+        usage: UsageInfo | None = None
+        for model in models:
+            usage = add_usage(usage, UsageInfo(**model.model_dump(exclude={"model"}), by_model=[model]))
+        return usage
+
+    def _differences(self, totals: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
+        differences: dict[str, JsonObject] = {}
+        for model, total in totals.items():
+            before = self._totals.get(model, {})
+            rest = {
+                name: round(value - (before.get(name) or 0), 12)
+                for name, value in total.items()
+                if isinstance(value, int | float) and not isinstance(value, bool)
+            }
+            if any(rest.get(name) for name in ("inputTokens", "outputTokens", "costUSD")):
+                differences[model] = rest
+        return differences
+
+
+def _by_model(value: JsonValue) -> dict[str, JsonObject]:
+    if not isinstance(value, dict):
+        return {}
+    models = cast(dict[str, JsonValue], value)
+    return {model: cast(JsonObject, figures) for model, figures in models.items() if isinstance(figures, dict)}
+
+
+def _model_usage(model: str, used: JsonObject) -> ModelUsage:
+    read, written, plain = (
+        _count(used, name) for name in ("cacheReadInputTokens", "cacheCreationInputTokens", "inputTokens")
+    )
+    known = [figure for figure in (read, written, plain) if figure is not None]
+    cost = used.get("costUSD")
+    return ModelUsage(
+        model=model,
+        input_tokens=sum(known) if known else None,
+        cached_input_tokens=read,
+        cache_write_tokens=written,
+        output_tokens=_count(used, "outputTokens"),
+        reasoning_tokens=_count(used, "thinkingTokens"),
+        cost_usd=cost if isinstance(cost, int | float) else None,
+    )
+
+
+def _count(used: JsonObject, name: str) -> int | None:
+    value = used.get(name)
+    return int(value) if isinstance(value, int | float) else None
+
+
+def _first_text(*values: JsonValue) -> str | None:
+    return next((value for value in values if isinstance(value, str) and value), None)

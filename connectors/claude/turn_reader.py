@@ -1,0 +1,225 @@
+"""The CLI's lines of one turn -> turn events, from our message to its end. Pure.
+
+The turn is over when the session is idle again, not at the first `result`: a subagent in the background may start the
+loop once more. A CLI that tells no session state ends its turn with the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from connectors._json import JsonObject, object_in, objects_in, text_in
+from connectors._text import without_surrogates
+from connectors.claude.messages import MessageReader
+from connectors.claude.outcome import UsageMeter, end_of
+from harness.contract.output import StopReason
+from harness.contract.usage import UsageInfo, add_usage
+from harness.contract.value import JsonValue
+from harness.errors import PeerProtocolError
+from harness.turn.events import (
+    TurnEnded,
+    TurnEvent,
+    TurnFailed,
+    UsageReported,
+    internal_tool_finished,
+    internal_tool_started,
+    notice,
+)
+
+_WITHOUT_NEWS = frozenset(
+    {
+        *("tool_progress", "command_lifecycle", "keep_alive"),
+        *("system/init", "system/status", "system/thinking_tokens", "system/ui_invalidate"),
+        # said again, and better, by the results and messages they belong to
+        *("system/permission_denied", "system/task_started", "system/task_updated", "system/task_notification"),
+        *("system/task_progress", "system/background_tasks_changed"),
+    }
+)
+_NOTICES = {
+    "system/model_fallback": "fallback",
+    "system/model_refusal_no_fallback": "refusal",
+    "system/informational": "peer_message",
+    "system/compact_boundary": "compacted",
+}
+
+
+class TurnReader:
+    """Reads one turn; `ours` says of a tool's name whether the host runs it."""
+
+    def __init__(self, ours: Callable[[str], bool], meter: UsageMeter) -> None:
+        self.messages = MessageReader()
+        self.is_over = False
+        self.is_interrupted = False
+        """Set by whoever sent the interrupt."""
+        self.skipped_lines = 0
+        self._ours = ours
+        self._meter = meter
+        self._usage: UsageInfo | None = None
+        self._end: TurnEnded | TurnFailed | None = None
+        self._tells_state = False
+        self._api_error: JsonObject | None = None
+        self._internal: set[str] = set()
+        self._raised: set[str] = set()
+        self._noticed: set[str] = set()
+
+    def raised(self, call_id: str) -> None:
+        """The host has been asked to run this call."""
+        self._raised.add(call_id)
+
+    def skipped(self) -> list[TurnEvent]:
+        """A line that was no JSON object came."""
+        self.skipped_lines += 1
+        return self.unknown("a line that is no JSON object")
+
+    def unknown(self, kind: str) -> list[TurnEvent]:
+        """Something we have no reading for: told once per kind and turn."""
+        return self._once(kind, notice("unknown_peer_event", f"Claude Code sent {kind}, which is not known here"))
+
+    def read(self, line: JsonObject) -> list[TurnEvent]:
+        """One line, control messages apart. Nothing comes after the end."""
+        if self.is_over:
+            return []
+        kind = text_in(line.get("type"))
+        if kind == "system":
+            kind = f"system/{text_in(line.get('subtype'))}"
+        parent = line.get("parent_tool_use_id")
+        parent = parent if isinstance(parent, str) else None
+        match kind:
+            case "stream_event":
+                return self._with_repairs(self.messages.stream_event(object_in(line.get("event")), parent))
+            case "assistant":
+                return self._with_repairs(self._assistant(line, parent))
+            case "user":
+                return self._user(line, parent)
+            case "result":
+                return self._result(line)
+            case "system/session_state_changed":
+                return self._state_changed(text_in(line.get("state")))
+            case "system/api_retry":
+                return [_retry(line)]
+            case "rate_limit_event":
+                return _rate_limit(object_in(line.get("rate_limit_info")))
+            case _ if kind in _NOTICES:
+                text = without_surrogates(text_in(line.get("content")))
+                return [notice(_NOTICES[kind], text or kind.removeprefix("system/").replace("_", " "))]
+            case _ if kind in _WITHOUT_NEWS:
+                return []
+            case _:
+                return self.unknown(f"'{without_surrogates(kind)[:80]}'")
+
+    # inside
+
+    def _assistant(self, line: JsonObject, parent: str | None) -> list[TurnEvent]:
+        body = object_in(line.get("message"))
+        if line.get("is_api_error_message"):
+            self._api_error = line  # its text is the error's, not the model's
+            return []
+        if body.get("model") == "<synthetic>":
+            text = "\n".join(text_in(block.get("text")) for block in objects_in(body.get("content")))
+            return [notice("peer_message", without_surrogates(text))] if text else []
+        events = self.messages.complete(line, parent)
+        for block in objects_in(body.get("content")):
+            if block.get("type") != "tool_use" or self._ours(text_in(block.get("name"))):
+                continue
+            call = self.messages.calls[text_in(block.get("id"))]
+            self._internal.add(call.call_id)
+            events.append(
+                internal_tool_started(
+                    call.call_id,
+                    call.name,
+                    arguments_json=call.arguments_json(),
+                    source=_source(call.name),
+                    parent_call_id=parent,
+                )
+            )
+        return events
+
+    def _user(self, line: JsonObject, parent: str | None) -> list[TurnEvent]:
+        refused = {
+            text_in(meta.get("id"))
+            for meta in objects_in(line.get("tool_result_meta"))
+            if object_in(meta.get("permission_decision")).get("decision") == "reject"
+        }
+        events: list[TurnEvent] = []
+        for block in objects_in(object_in(line.get("message")).get("content")):
+            if block.get("type") != "tool_result":
+                continue
+            call_id = text_in(block.get("tool_use_id"))
+            text = without_surrogates(_result_text(block.get("content")))
+            if call_id in self._internal:
+                outcome = "refused" if call_id in refused else "failed" if block.get("is_error") else "ok"
+                events.append(internal_tool_finished(call_id, outcome, result_text=text, parent_call_id=parent))
+            elif call_id in self.messages.calls and call_id not in self._raised and not self.is_interrupted:
+                name = self.messages.calls[call_id].name
+                said = f"Claude Code answered the call '{call_id}' of '{name}' itself: {text[:500]}"
+                events.append(notice("call_not_delivered", said))
+        return events
+
+    def _result(self, line: JsonObject) -> list[TurnEvent]:
+        self._usage = add_usage(self._usage, self._meter.since_last(line))
+        self._end = end_of(line, api_error=self._api_error, last_stop_reason=self.messages.last_stop_reason)
+        self._api_error = None
+        return [] if self._tells_state else self._finish(self._end)
+
+    def _state_changed(self, state: str) -> list[TurnEvent]:
+        if state == "running":
+            self._tells_state = True
+        if state != "idle" or not self._tells_state:
+            return []
+        if self._end is not None:
+            return self._finish(self._end)
+        if self.is_interrupted:
+            return self._finish(TurnEnded(StopReason.CANCELLED))
+        return self._finish(TurnFailed(PeerProtocolError("Claude Code ended the turn without a result")))
+
+    def _finish(self, end: TurnEnded | TurnFailed) -> list[TurnEvent]:
+        self.is_over = True
+        was_cut = isinstance(end, TurnEnded) and end.stop_reason == StopReason.CANCELLED
+        events = self._with_repairs(self.messages.finish(keeps_partial=was_cut))
+        calls = len(self.messages.message_ids)
+        if calls or self._usage is not None:
+            usage = add_usage(self._usage, UsageInfo(model_calls=calls))
+            events.append(UsageReported(usage or UsageInfo()))
+        return [*events, end]
+
+    def _with_repairs(self, events: list[TurnEvent]) -> list[TurnEvent]:
+        if self.messages.has_replaced_surrogates:
+            text = "half a character in the model's text was replaced by U+FFFD"
+            events += self._once("surrogates", notice("surrogates_replaced", text))
+        return events
+
+    def _once(self, key: str, event: TurnEvent) -> list[TurnEvent]:
+        if key in self._noticed:
+            return []
+        self._noticed.add(key)
+        return [event]
+
+
+def _retry(line: JsonObject) -> TurnEvent:
+    status, error = line.get("error_status"), text_in(line.get("error"))
+    code = "rate_limit" if status == 429 or error == "rate_limit" else "retry"
+    delay = line.get("retry_delay_ms")
+    seconds = f"{delay / 1000:.1f} s" if isinstance(delay, int | float) else "a while"
+    what = f"status {status}" if isinstance(status, int) else "no answer"
+    text = f"the model's provider: {what}; attempt {line.get('attempt')} of {line.get('max_retries')} in {seconds}"
+    return notice(code, text)
+
+
+def _rate_limit(info: JsonObject) -> list[TurnEvent]:
+    status = text_in(info.get("status"))
+    if status in ("", "allowed"):
+        return []
+    resets = info.get("resetsAt")
+    return [notice("rate_limit", f"rate limit: {status}" + (f"; resets at {resets}" if resets else ""))]
+
+
+def _source(name: str) -> str:
+    """Who runs it: the CLI, or the MCP server in `mcp__server__tool`."""
+    parts = name.split("__", 2)
+    return parts[1] if len(parts) == 3 and parts[0] == "mcp" else "claude"
+
+
+def _result_text(content: JsonValue) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(text_in(block.get("text")) or f"[{block.get('type')}]" for block in objects_in(content))
