@@ -22,6 +22,7 @@ PURE_ROOMS = {
     "harness.contract",
     "harness.policy",
     "harness.turn",
+    "harness.wire",
 }
 ROOMS_BEHIND_THE_PORT = {
     "harness.cli",

@@ -25,6 +25,7 @@ class Environment:
     """
 
     def __init__(self, directory: Path, system_path: str = "") -> None:
+        self.directory = directory
         self._home = directory / "home"
         self._home.mkdir(parents=True)
         self._bin = directory / "venv" / "bin"
@@ -124,3 +125,7 @@ def test_installed_alone_the_demo_names_the_line_that_installs_the_extra(alone: 
 def test_installed_with_the_extra_the_demo_passes(with_claude: Environment) -> None:
     shown = with_claude.call("harness", "demo")
     assert shown.returncode == 0, shown.stdout + shown.stderr
+    # A demo that shows nothing passes too easily: it names the real program that the extra brought.
+    assert f"{with_claude.directory}/" in shown.stdout
+    assert "_bundled/claude" in shown.stdout
+    assert "scripted" in shown.stdout
