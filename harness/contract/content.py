@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import ConfigDict, Discriminator, Tag
+from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from harness.contract.value import JsonValue, Value
 
@@ -46,15 +46,16 @@ class ResourceLinkBlock(Value):
     media_type: str | None = None
 
 
+_KNOWN = frozenset({"text", "image", "audio", "resource", "resource_link"})
+
+
 class UnknownBlock(Value):
     """A block of a newer contract; its raw fields are kept and written back."""
 
     model_config = ConfigDict(extra="allow")
 
-    type: str
-
-
-_KNOWN = frozenset({"text", "image", "audio", "resource", "resource_link"})
+    # in the schema too, or a block of a known type would fit two branches of the union
+    type: Annotated[str, Field(json_schema_extra={"not": {"enum": [*sorted(_KNOWN)]}})]
 
 
 def _block_tag(value: JsonValue) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import ConfigDict, Discriminator, Tag
+from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from harness.contract.content import ContentBlock
 from harness.contract.requests import AnsweredBy, HostRequest, RequestOutcome
@@ -173,14 +173,6 @@ class TurnEnded(Item):
     error: ErrorInfo | None = None
 
 
-class UnknownItem(Item):
-    """An item of a newer contract; its raw fields are kept and written back."""
-
-    model_config = ConfigDict(extra="allow")
-
-    kind: str
-
-
 _KNOWN = frozenset(
     {
         "text_delta",
@@ -198,6 +190,15 @@ _KNOWN = frozenset(
         "turn_ended",
     }
 )
+
+
+class UnknownItem(Item):
+    """An item of a newer contract; its raw fields are kept and written back."""
+
+    model_config = ConfigDict(extra="allow")
+
+    # in the schema too, or an item of a known kind would fit two branches of the union
+    kind: Annotated[str, Field(json_schema_extra={"not": {"enum": [*sorted(_KNOWN)]}})]
 
 
 def _item_tag(value: JsonValue) -> str:
