@@ -315,9 +315,13 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "contract 4",
         ),
         Requirement(
-            "turn:status:awaiting-host-iff-open", "A turn awaits the host if and only if a request is open.", "contract 3"
+            "turn:status:awaiting-host-iff-open",
+            "A turn awaits the host if and only if a request is open.",
+            "contract 3",
         ),
-        Requirement("turn:end:never-changes", "A finished turn never changes; late events are fenced off.", "contract 5"),
+        Requirement(
+            "turn:end:never-changes", "A finished turn never changes; late events are fenced off.", "contract 5"
+        ),
         Requirement(
             "turn:cancel:order",
             "A cancel resolves every open request and asks for one interrupt, and nothing is delivered after it.",
@@ -327,12 +331,451 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "turn:table:every-cell-reached", "The tests reach every transition that the table of a turn has.", "ours"
         ),
         Requirement(
-            "turn:search:finds-planted-faults", "The search over interleavings finds each of six planted faults.", "ours"
+            "turn:deltas:merged-per-read",
+            "Adjacent deltas of one item that arrive in one read are one item of the stream, others never.",
+            "contract 3",
+        ),
+        Requirement(
+            "turn:requests:order-of-the-model", "Open requests are listed in the order the model asked.", "contract 4"
+        ),
+        Requirement(
+            "turn:expiry:one-error-result",
+            "An expired request gets exactly one synthetic answer: an error result, a denial or a decline, never a pass.",
+            "contract 2",
+        ),
+        Requirement(
+            "turn:giving-up:interrupts-once",
+            "When we give up on a peer the turn ends at once and the peer is interrupted exactly once.",
+            "contract 5",
+        ),
+        Requirement(
+            "turn:window:only-deltas-leave",
+            "Of a long turn only the oldest deltas leave the memory, and `first_sequence_no` says from where on the "
+            "stream is complete.",
+            "contract 3",
+        ),
+        Requirement(
+            "turn:size:too-large-ends-it",
+            "A turn over `max_turn_bytes` ends failed with turn_too_large, wherever the limit strikes.",
+            "ours",
+        ),
+        Requirement(
+            "turn:answers:options",
+            "An approval is answered by an option that was offered, named by its id or by a kind that one option has.",
+            "contract 4",
+        ),
+        Requirement(
+            "turn:answers:questions", "A question takes the answers it offers and may be declined.", "contract 4"
+        ),
+        Requirement(
+            "R-G2",
+            "A request that a peer raises again while it is open is the same request, shown again and not made again.",
+            "R-G2",
+        ),
+        Requirement("R-G4", "Two identical parallel calls are two requests with a result each.", "R-G4"),
+        Requirement(
+            "R-A6",
+            "On its deadline a request leaves the pending list and exactly one error result goes to the model.",
+            "R-A6",
+        ),
+        Requirement("R-H1", "A cancel closes every open request even if the peer says nothing.", "R-H1"),
+        Requirement(
+            "R-H3",
+            "After a cancel the turn is cancelled, not failed, and the next message works in the same conversation.",
+            "R-H3",
+        ),
+        Requirement(
+            "turn:search:finds-planted-faults",
+            "The search over interleavings finds each of six planted faults.",
+            "ours",
         ),
         Requirement(
             "R-G1",
             "Every call id has exactly one result on every path out of a turn, under any interleaving.",
             "R-G1",
         ),
+        # --- every ConversationalLLM, in process and over HTTP ------------------------------------------------------
+        Requirement(
+            "llm:turn:tool-calls",
+            "A turn asks for tools by their ids and arguments, in the model's order, and goes on with the results.",
+            "contract 4",
+        ),
+        Requirement(
+            "llm:turn:one-at-a-time",
+            "A second message while a turn runs is refused, never queued; the same one again is the same turn.",
+            "R-M6",
+        ),
+        Requirement(
+            "llm:poll:same-stream",
+            "However polls are cut, joined they are the same stream, and no poll brings more than was asked for.",
+            "contract 3",
+        ),
+        Requirement(
+            "llm:poll:waits",
+            "A poll waits until something is newer or its time is over; a finished turn keeps nobody waiting.",
+            "contract 1",
+        ),
+        Requirement(
+            "llm:answers:judged-alone",
+            "Valid answers are applied beside invalid ones, and the error lists exactly those that were rejected.",
+            "contract 4",
+        ),
+        Requirement(
+            "llm:answers:never-open-again",
+            "Once an answer was accepted, no later poll of that caller shows its request open.",
+            "contract 4",
+        ),
+        Requirement(
+            "llm:cancel",
+            "A cancel resolves what is open, interrupts once, may be repeated, and leaves the conversation usable.",
+            "contract 5",
+        ),
+        Requirement("llm:client-key", "A client key makes a repeated call the same one.", "contract 1"),
+        Requirement("llm:errors:same-classes", "An error has the same class wherever it comes from.", "contract 7"),
+        Requirement("llm:directory", "The directory tells conversations, what waits, and exports.", "contract 1"),
+        Requirement("llm:end", "The end of a conversation cancels its turn and may be repeated.", "contract 1"),
+        Requirement("llm:capabilities", "Capabilities are true for the options given.", "contract 1"),
+        Requirement(
+            "R-J1",
+            "U+2028, U+2029, U+0085, VT, FF and CR inside strings never end a line, over stdio and HTTP.",
+            "R-J1",
+        ),
+        Requirement(
+            "R-J3",
+            "Text is UTF-8 both ways, never the locale's; an unpaired surrogate breaks nothing.",
+            "R-J3",
+        ),
+        Requirement(
+            "R-B4", "Nothing in the chain limits sizes below what is configured: lines, bodies, results.", "R-B4"
+        ),
+        # --- native HTTP --------------------------------------------------------------------------------------------
+        Requirement(
+            "http:routes", "Each operation has its route, which gives and takes the contract's values.", "contract 1"
+        ),
+        Requirement(
+            "http:problems",
+            "Every error is problem+json with our code; one about a body names the field and never its value.",
+            "contract 7",
+        ),
+        Requirement("http:openapi", "The served description has every route with its concrete schemas.", "ours"),
+        Requirement("http:owners", "A conversation of another owner is unknown.", "contract 1"),
+        Requirement("http:rights", "A remote caller names no programs or files, and no other directory.", "design 10"),
+        Requirement("http:departure", "A client that goes away frees its waiter.", "ours"),
+        Requirement("http:shutdown", "Shutdown answers what waits, ends streams and refuses new work.", "ours"),
+        Requirement("http:text", "Odd text in a body is read as it is; surrogates become U+FFFD in text.", "R-J3"),
+        Requirement(
+            "R-M8",
+            "A stream resumes exactly behind the last event, has heartbeats, and says when earlier items are gone.",
+            "R-M8",
+        ),
+        Requirement("R-K2", "A server's token is in no output, log line, error or child's environment.", "R-K2"),
+        Requirement(
+            "R-K3", "Host and Origin are checked before the token, which is compared in constant time.", "R-K3"
+        ),
+        Requirement("R-K4", "The token is printed only on demand, and kept where only its user can read it.", "R-K4"),
+        Requirement("remote:shared-stream", "All pollers of a turn share one stream.", "design 8"),
+        Requirement("remote:resumes", "A stream that breaks off is resumed without a gap or a repetition.", "R-M8"),
+        Requirement("remote:server-gone", "A server that is gone is an error at once, never a hang.", "ours"),
+        Requirement("remote:import-light", "The remote client loads neither Starlette nor uvicorn.", "ours"),
+        Requirement(
+            "serve:command",
+            "The command prints its address, ends with 0 on a signal and at once on a second one.",
+            "ours",
+        ),
+        # --- orchestrator -------------------------------------------------------------------------------------------
+        Requirement(
+            "orchestrator:functions:schema",
+            "A function's signature, annotations and docstring become the tool's schema and descriptions.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:functions:hints",
+            "`@tool` names a tool and says what it does; a function without it is not read-only.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:functions:results",
+            "A tool's result is text as it is, content blocks, or compact JSON; what JSON cannot carry says so.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:functions:errors-are-data",
+            "An exception of a tool is an error result with type and message, never a stack trace.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:functions:threads",
+            "A sync function runs in a thread, an async one as it is.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:functions:never-returns",
+            "A sync function that never returns holds up neither its turn nor the end of the process.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:functions:bad-signature",
+            "A function that cannot be described is named in one line, with the parameter.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:tool-files:public-functions",
+            "The public functions that a file defines are its tools; a colon names one.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:tool-files:isolated",
+            "A tools file is imported under a name of its own and never shadows an installed package.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:tool-files:one-line-errors",
+            "Whatever is wrong with a tools file is one line that names it and, where known, its line.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:registry:sorted-unique",
+            "The tools of all sources are one list, sorted by name, without a name used twice.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:registry:unknown-tool",
+            "A call of an unknown tool is an error result that names the known ones.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:arguments:actionable",
+            "Arguments that do not fit never reach the tool: the model is told what is wrong and what fits.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:arguments:pass-through",
+            "Arguments that fit reach the tool as the provider wrote them.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:arguments:no-fetch",
+            "A schema that refers to another document never causes a fetch.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:approvals:modes",
+            "Allow, deny, ask and wait answer an approval as their names say, and never with more.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:questions:never-invented",
+            "A question is answered by a person or by what was prepared, else declined with a reason.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:completion:text",
+            "The text of a turn is its final messages, else those without phase, else what was streamed.",
+            "contract 3",
+        ),
+        Requirement(
+            "orchestrator:completion:outcomes",
+            "Each call is ok, failed, refused or unknown, with the reason where it was refused.",
+            "contract 3",
+        ),
+        Requirement(
+            "orchestrator:completion:exit-codes",
+            "Exit codes follow the table of status and stop reason.",
+            "contract 3",
+        ),
+        Requirement(
+            "orchestrator:completion:nulls-omitted",
+            "The JSON omits null members, cuts arguments at 300 characters, and has results only in full.",
+            "contract 3",
+        ),
+        Requirement(
+            "orchestrator:schemas:in-step",
+            "The checked-in JSON Schemas of both outputs are those of the models, and real output fits.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:run:one-result-per-call",
+            "Each call gets at most one answer, and is resolved once, however turn, tool or caller end.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:run:order",
+            "Read-only calls run side by side; the others one after the other, as the model asked.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:run:identical-calls",
+            "Two identical calls of one round are two runs with two results.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:run:given-up-at-once",
+            "A tool whose request is withdrawn, expired or cancelled is cancelled at once.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:run:caller-cancelled",
+            "When the caller is cancelled or a call breaks, the turn is cancelled and nothing stays open.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:run:rejected-answers",
+            "An answer that cannot be passed on becomes an error result; one that comes too late is fine.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:run:takes-up-a-turn",
+            "A turn that runs already can be taken up: only what is open is answered.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:results:fit",
+            "A result that is too long is cut in the middle, visibly; an image that cannot pass becomes a note.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:structured-output:native",
+            "An output type is asked for in the strictest way the connector has.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:structured-output:repair",
+            "An answer that does not fit its type gets one round of repair.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:conversation:stream",
+            "A stream gives a turn's items as they come; leaving it early cancels the turn.",
+            "ours",
+        ),
+        # --- claude connector ---------------------------------------------------------------------------------------
+        Requirement(
+            "claude:turn:text",
+            "Text and thinking stream as they come; the answer is one final message with the same text.",
+            "contract 3",
+        ),
+        Requirement(
+            "claude:call:exact",
+            "A call has the model's id, its place and its arguments letter by letter; the result reaches the model.",
+            "contract 4",
+        ),
+        Requirement(
+            "claude:call:one-by-one",
+            "Calls of tools that are not read-only are raised one after the other.",
+            "contract 2",
+        ),
+        Requirement(
+            "claude:call:not-delivered",
+            "A call that the CLI answers itself, such as one with broken arguments, is told by a notice.",
+            "ours",
+        ),
+        Requirement(
+            "claude:turn:rounds",
+            "A turn goes through any number of rounds; the order of calls counts over the whole turn.",
+            "contract 4",
+        ),
+        Requirement(
+            "claude:turn:stop-reasons",
+            "Every way in which the CLI ends a turn has its neutral stop reason.",
+            "contract 3",
+        ),
+        Requirement(
+            "claude:turn:restarted-message",
+            "A message that the CLI asks for again is discarded by name, and only the whole one counts.",
+            "contract 3",
+        ),
+        Requirement(
+            "claude:turn:provider-errors",
+            "What the provider refuses fails the turn with its kind and in its own words.",
+            "contract 7",
+        ),
+        Requirement(
+            "claude:prompt:exact",
+            "The user's text reaches the model as it is: no file is attached and no command is run.",
+            "design 4",
+        ),
+        Requirement(
+            "claude:prompt:system",
+            "The system prompt replaces the CLI's own, or is appended to it, however long it is.",
+            "contract 2",
+        ),
+        Requirement(
+            "claude:tools:only-ours",
+            "The model sees the host's tools with their schemas, and none of the CLI's unless asked for.",
+            "contract 2",
+        ),
+        Requirement(
+            "claude:images",
+            "Images pass in prompts and in tool results.",
+            "contract 2",
+        ),
+        Requirement(
+            "claude:approvals:denied",
+            "As long as approvals are not routed they are denied with a reason, and nothing waits for one.",
+            "ours",
+        ),
+        Requirement(
+            "R-L1",
+            "Usage is that of the turn; each message counts once.",
+            "R-L1",
+        ),
+        Requirement(
+            "R-L2",
+            "Rate limits are told while the peer tries again, and fail the turn with their reason when it gives up.",
+            "R-L2",
+        ),
+        Requirement(
+            "R-L7",
+            "A result up to the declared length reaches the model whole.",
+            "R-L7",
+        ),
+        # --- the model loop -----------------------------------------------------------------------------------------
+        Requirement(
+            "model-loop:round:opened-together",
+            "All calls of a round are opened together in the model's order; their results go back together in it.",
+            "contract 4",
+        ),
+        Requirement("R-I5", "A tool without arguments is called with an empty object.", "R-I5"),
+        Requirement("R-L5", "Missing and repeated call ids are made up, unique, and said to be so.", "R-L5"),
+        Requirement(
+            "model-loop:arguments:actionable",
+            "Arguments that are no JSON or do not fit the schema come back as a short error that says how to mend them.",
+            "ours",
+        ),
+        Requirement("model-loop:arguments:unknown-tool", "A call of a tool that is not on offer is answered.", "ours"),
+        Requirement("model-loop:text:never-a-call", "Text that looks like a call is not executed.", "ours"),
+        Requirement(
+            "model-loop:retry:only-before-delivery",
+            "A model call is tried again only for failures that pass, and only before anything of it was shown.",
+            "ours",
+        ),
+        Requirement("model-loop:retry:malformed", "An answer its provider could not read is asked for again.", "ours"),
+        Requirement("model-loop:turn-options", "Every option of a turn holds for that turn only.", "contract 2"),
+        Requirement("model-loop:history:seeded", "A seeded history reaches the model exactly.", "contract 2"),
+        Requirement(
+            "model-loop:structured-output",
+            "A structured answer is checked against its schema and asked for once more when it does not fit.",
+            "contract 2",
+        ),
+        Requirement("model-loop:limits", "Limits end a turn with their stop reason, with a notice before.", "contract 2"),
+        Requirement("model-loop:usage", "A turn's usage is the sum of its model calls; unknown stays null.", "contract 3"),
+        Requirement(
+            "model-loop:resume:exact",
+            "A turn whose process was killed at any write goes on: no call is run twice, none lacks its result.",
+            "contract 6",
+        ),
+        Requirement("model-loop:guard", "A model that repeats itself hears so, then its turn fails.", "ours"),
+        Requirement(
+            "model-loop:compaction",
+            "A prompt that does not fit loses old results first, then old rounds; newest rounds and pairs stay.",
+            "ours",
+        ),
+        Requirement(
+            "model-loop:overflow",
+            "A prompt the provider refuses as too long is compacted once and sent again, whatever the window.",
+            "ours",
+        ),
+        Requirement("model-loop:results:cut", "A long result keeps head and tail in the prompt, and all on record.", "ours"),
+        Requirement("model-loop:any-order", "Histories stay valid under arbitrary answers, cancels and failures.", "R-G1"),
     )
 )
