@@ -735,7 +735,6 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "All calls of a round are opened together in the model's order; their results go back together in it.",
             "contract 4",
         ),
-        Requirement("R-I5", "A tool without arguments is called with an empty object.", "R-I5"),
         Requirement("R-L5", "Missing and repeated call ids are made up, unique, and said to be so.", "R-L5"),
         Requirement(
             "model-loop:arguments:actionable",
@@ -777,5 +776,6 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement("model-loop:results:cut", "A long result keeps head and tail in the prompt, and all on record.", "ours"),
         Requirement("model-loop:any-order", "Histories stay valid under arbitrary answers, cancels and failures.", "R-G1"),
+        Requirement("R-M1", "Idle and absolute limits of a turn hold and are told apart.", "R-M1"),
     )
 )

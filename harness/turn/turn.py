@@ -219,6 +219,7 @@ class Turn:
                     self._end(TurnStatus.COMPLETED, stop_reason, at, structured_output_json=structured_output_json)
                 case TurnFailed(error):
                     self._end(TurnStatus.FAILED, StopReason.ERROR, at, error=error)
+            self._check_size(at)
 
     def respond(self, response: HostResponse, at: int, answered_by: AnsweredBy = AnsweredBy.HOST) -> None:
         """The host's answer to one request. The same answer again, or one that crossed a withdrawal, is a no-op.
@@ -235,9 +236,8 @@ class Turn:
         outcome = answers.judge(request, response)
         self._last_activity_at = at
         is_error = response.is_error and request.kind == RequestKind.TOOL_CALL
-        # before the item, which may end a turn that has grown too large: nothing is delivered after its interrupt
-        self._effects.append(Deliver(request, response))
         self._resolve(request, Resolution(request, outcome, response), at, answered_by, is_error)
+        self._effects.append(Deliver(request, response))
 
     def expire(self, request_id: str, at: int) -> None:
         """The deadline of a request passed: the peer gets an error result or a denial. No-op when it is resolved."""
@@ -246,10 +246,10 @@ class Turn:
             return
         self._last_activity_at = at
         response = answers.expired(request)
-        self._effects.append(Deliver(request, response))  # before the item, as in `respond`
         self._resolve(
             request, Resolution(request, RequestOutcome.EXPIRED), at, AnsweredBy.DEADLINE, is_error=response.is_error
         )
+        self._effects.append(Deliver(request, response))
 
     def cancel(self, at: int) -> None:
         """The host gives up: every open request is cancelled, and one interrupt is asked for. Idempotent."""
@@ -328,9 +328,12 @@ class Turn:
         item = kind(sequence_no=self._log.head + 1, at=at, **fields)
         self._log.append(item, _weight(fields))
         self._note(item)
-        if self._log.total_bytes > self._max_turn_bytes and not self.is_over:
-            limit = self._max_turn_bytes // (1024 * 1024)
-            self.fail(TurnTooLarge(f"the turn produced more than 'max_turn_bytes' ({limit} MiB)"), at)
+
+    def _check_size(self, at: int) -> None:
+        """Memory stays bounded whatever a peer sends."""
+        if self._log.total_bytes > self._max_turn_bytes:
+            limit = self._max_turn_bytes / (1024 * 1024)
+            self.fail(TurnTooLarge(f"the turn produced more than 'max_turn_bytes' ({limit:g} MiB)"), at)
 
     def _note(self, item: Item) -> None:
         """Adds a mark where an item changes the facts."""
@@ -387,8 +390,7 @@ class Turn:
 
     def _close_requests(self, outcome: RequestOutcome, at: int) -> None:
         for request in self._pending():
-            if request.request_id in self._open:
-                self._resolve(request, Resolution(request, outcome), at, None)
+            self._resolve(request, Resolution(request, outcome), at, None)
 
     def _end(
         self,
@@ -405,8 +407,6 @@ class Turn:
         elif stop_reason == StopReason.CANCELLED:
             status = TurnStatus.CANCELLED
         self._close_requests(_OUTCOME_AT_END[status], at)
-        if self.is_over:  # closing the requests went over the size limit
-            return
         self._effects.clear()
         self._append(TurnEndedItem, at, status=status, stop_reason=stop_reason, error=_info(error))
         self._marks[-1] = replace(self._mark, structured_output_json=structured_output_json)
