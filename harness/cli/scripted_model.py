@@ -7,6 +7,12 @@ from typing import Annotated
 
 import typer
 
+EXAMPLES = """\b
+Examples:
+  harness scripted-model script.yaml --port 8900 --log requests.jsonl
+  ANTHROPIC_BASE_URL=http://127.0.0.1:8900 ANTHROPIC_API_KEY=made-up claude -p "Hello"
+"""
+
 
 def scripted_model(
     script: Annotated[Path, typer.Argument(metavar="SCRIPT", help="YAML or JSON: a list, one entry per model call.")],

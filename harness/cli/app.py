@@ -1,0 +1,68 @@
+"""The command line as a whole: which commands there are, `--version`, and what a mistake looks like."""
+
+from __future__ import annotations
+
+from typing import Annotated, NoReturn
+
+import typer
+
+from harness.cli.demo import EXAMPLES as DEMO_EXAMPLES
+from harness.cli.demo import demo
+from harness.cli.failures import reported
+from harness.cli.run import EXAMPLES as RUN_EXAMPLES
+from harness.cli.run import run
+from harness.cli.scripted_model import EXAMPLES as SCRIPTED_MODEL_EXAMPLES
+from harness.cli.scripted_model import scripted_model
+from harness.cli.serve import EXAMPLES as SERVE_EXAMPLES
+from harness.cli.serve import serve
+
+_HELP = "Talk to any agent CLI or model as if it were an LLM that calls your tools."
+_EXAMPLES = """\b
+Examples:
+  harness demo
+  harness run "What is the weather in Oslo?" --tools tools.py
+  harness serve --connector claude --port 0
+"""
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"harness {version('level2-harness')}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Tell the version and end.", callback=_tell_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Nothing of its own: the commands do the work."""
+
+
+def build_app() -> typer.Typer:
+    """All commands. Their modules are light: what a command works with is imported when it runs."""
+    app = typer.Typer(
+        name="harness",
+        help=_HELP,
+        epilog=_EXAMPLES,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(help=_HELP, epilog=_EXAMPLES)(_root)
+    app.command(epilog=RUN_EXAMPLES)(run)
+    app.command(epilog=DEMO_EXAMPLES)(demo)
+    app.command(epilog=SERVE_EXAMPLES)(serve)
+    app.command("scripted-model", epilog=SCRIPTED_MODEL_EXAMPLES)(scripted_model)
+    return app
+
+
+def main() -> NoReturn:
+    """The entry point. Ends the process with the exit code of the command."""
+    with reported():
+        build_app()(prog_name="harness")
+    raise SystemExit(0)

@@ -1,0 +1,155 @@
+"""`harness run PROMPT`: one message, answered with the caller's tools. This file only says what may be typed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """\b
+Examples:
+  harness run "What is the weather in Oslo?" --tools tools.py
+  git diff | harness run --system "Review this diff." --connector claude
+  harness run "Book it" --tools shop.py:book -o json | jq .calls
+  harness run "Hello" --url http://127.0.0.1:8800
+  harness run "Hello" --connector fake -O 'steps=[{"text": "Hi."}]'
+"""
+
+
+class Output(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+    JSONL = "jsonl"
+
+
+class Approve(StrEnum):
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK = "ask"
+    WAIT = "wait"
+
+
+class EffortChoice(StrEnum):
+    """The members of the contract's `Effort`, which is not loaded for `--help`."""
+
+    NONE = "none"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    EXTRA_HIGH = "extra_high"
+
+
+@dataclass(frozen=True)
+class RunArguments:
+    """What was typed, by the names of the options."""
+
+    prompt: str | None
+    connector: str | None
+    model: str | None
+    system: str | None
+    tools: tuple[str, ...]
+    internal_tools: tuple[str, ...]
+    cwd: Path | None
+    approve: Approve | None
+    max_turns: int | None
+    max_output_tokens: int | None
+    effort: EffortChoice | None
+    timeout: str | None
+    tool_timeout: str | None
+    output: Output
+    full: bool
+    show_thinking: bool
+    show_usage: bool
+    plain: bool
+    url: str | None
+    option: tuple[str, ...]
+    dry_run: bool
+    verbose: bool
+
+
+def run(
+    prompt: Annotated[str | None, typer.Argument(help="What to say; without it, or with '-', stdin is read.")] = None,
+    connector: Annotated[
+        str | None,
+        typer.Option(envvar="HARNESS_CONNECTOR", help="Who answers: claude, fake ... By default the first usable one."),
+    ] = None,
+    model: Annotated[str | None, typer.Option("-m", "--model", help="Model, by the connector's name for it.")] = None,
+    system: Annotated[str | None, typer.Option(help="System prompt, in place of the connector's own.")] = None,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE.py[:NAME]", help="Functions that become tools: all public ones, or one. Repeatable."
+        ),
+    ] = None,
+    internal_tools: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME,...", help="Tools of the peer's own that it may use; by default none."),
+    ] = None,
+    cwd: Annotated[Path | None, typer.Option(help="Directory the peer works in.")] = None,
+    approve: Annotated[
+        Approve | None,
+        typer.Option(
+            help="What to answer when the peer asks for leave. By default ask on a terminal, else deny. "
+            "'wait' (with --url) leaves it to whoever answers there.",
+        ),
+    ] = None,
+    max_turns: Annotated[int | None, typer.Option(min=1, help="Most model calls.")] = None,
+    max_output_tokens: Annotated[int | None, typer.Option(min=1, help="Most output tokens.")] = None,
+    effort: Annotated[EffortChoice | None, typer.Option(help="How hard the model thinks.")] = None,
+    timeout: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Longest time for all: 90s, 10m, 2h, or seconds.")
+    ] = None,
+    tool_timeout: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Longest time for one tool call.")
+    ] = None,
+    output: Annotated[Output, typer.Option("-o", "--output", help="What stdout gets.")] = Output.TEXT,
+    full: Annotated[bool, typer.Option("--full", help="Arguments uncut and, in JSON, the tools' results.")] = False,
+    show_thinking: Annotated[bool, typer.Option("--show-thinking", help="The model's thinking on stderr.")] = False,
+    show_usage: Annotated[bool, typer.Option("--show-usage", help="Tokens and costs on stderr.")] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="No colours and no live text; also by NO_COLOR or without a terminal.")
+    ] = False,
+    url: Annotated[str | None, typer.Option(help="A running 'harness serve'; tools still run here.")] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be started, start nothing.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
+) -> None:
+    """Say one thing to an agent or model, and let it call your Python functions.
+
+    The answer goes to stdout, all else to stderr. Exit codes: 0 answered, 1 failed, 2 wrong usage, 3 connector not
+    available, 4 cut off by a limit, 5 refused by the model, 124 out of time, 130 interrupted.
+    """
+    from harness.cli.run_once import run_once
+
+    run_once(
+        RunArguments(
+            prompt=prompt,
+            connector=connector or None,
+            model=model,
+            system=system,
+            tools=tuple(tools or ()),
+            internal_tools=tuple(internal_tools or ()),
+            cwd=cwd,
+            approve=approve,
+            max_turns=max_turns,
+            max_output_tokens=max_output_tokens,
+            effort=effort,
+            timeout=timeout,
+            tool_timeout=tool_timeout,
+            output=output,
+            full=full,
+            show_thinking=show_thinking,
+            show_usage=show_usage,
+            plain=plain,
+            url=url,
+            option=tuple(option or ()),
+            dry_run=dry_run,
+            verbose=verbose,
+        )
+    )

@@ -1,0 +1,93 @@
+"""What was typed, checked and put into the contract's words."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from harness.cli.run import Approve, RunArguments
+from harness.cli.values import milliseconds, names, pairs
+from harness.contract.options import UNATTENDED_APPROVAL_MS, ConversationOptions, Effort, Limits, Timeouts
+from harness.errors import InvalidArgument
+from harness.orchestrator.tool_files import load_tools
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run that could begin now."""
+
+    prompt: str
+    tools: Sequence[Callable[..., Any]]
+    options: ConversationOptions
+    approve: Approve
+    url: str | None
+
+    def with_connector(self, name: str) -> Plan:
+        return replace(self, options=self.options.model_copy(update={"connector": name}))
+
+
+def plan_of(arguments: RunArguments) -> Plan:
+    """Reads stdin where the prompt is there, and runs the tools files.
+
+    Raises:
+        InvalidArgument: an option or a prompt that cannot be used.
+        ConfigError: a tools file that cannot be used.
+    """
+    approve = _approve(arguments)
+    timeouts = Timeouts(
+        tool_ms=milliseconds(arguments.tool_timeout, "--tool-timeout"),
+        turn_ms=milliseconds(arguments.timeout, "--timeout"),
+        approval_ms=None if approve == Approve.ASK else UNATTENDED_APPROVAL_MS,
+    )
+    given = pairs(arguments.option)
+    options = ConversationOptions(
+        connector=arguments.connector,
+        model=arguments.model,
+        system_prompt=arguments.system,
+        internal_tools=names(arguments.internal_tools),
+        limits=Limits(max_turns=arguments.max_turns, max_output_tokens=arguments.max_output_tokens),
+        timeouts=timeouts,
+        cwd=_cwd(arguments),
+        effort=Effort(arguments.effort) if arguments.effort else None,
+        connector_options_json=json.dumps(given) if given else None,
+    )
+    tools = load_tools(*arguments.tools)
+    # a dry run says nothing to anybody
+    prompt = "" if arguments.dry_run and not arguments.prompt else _prompt(arguments.prompt)
+    return Plan(prompt, tools, options, approve, arguments.url)
+
+
+def _prompt(typed: str | None) -> str:
+    if typed is None and sys.stdin.isatty():
+        raise InvalidArgument("no prompt: give it as an argument, or on stdin")
+    try:
+        text = sys.stdin.buffer.read().decode() if typed in (None, "-") else str(typed)
+        text.encode()  # what a shell could not decode is in the text as surrogates
+    except UnicodeError:
+        raise InvalidArgument("the prompt is not UTF-8") from None
+    if not text.strip():
+        raise InvalidArgument("the prompt is empty: give it as an argument, or on stdin")
+    return text
+
+
+def _approve(arguments: RunArguments) -> Approve:
+    if arguments.approve is None:
+        is_attended = sys.stdin.isatty() and sys.stderr.isatty()
+        return Approve.ASK if is_attended else Approve.DENY
+    if arguments.approve == Approve.WAIT and arguments.url is None:
+        raise InvalidArgument("--approve wait: needs --url, here nobody else could answer")
+    return arguments.approve
+
+
+def _cwd(arguments: RunArguments) -> str | None:
+    if arguments.cwd is None:
+        return None
+    if arguments.url is not None:
+        return str(arguments.cwd)  # a directory over there
+    if not arguments.cwd.is_dir():
+        raise InvalidArgument(f"--cwd: '{arguments.cwd}' is no directory")
+    return str(Path(arguments.cwd).resolve())

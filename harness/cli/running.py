@@ -1,0 +1,138 @@
+"""One turn from its beginning to its end, with tools and approver at this terminal, and Ctrl-C."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Generator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from signal import Signals
+
+import anyio
+
+from harness.cli.failures import complain, exit_code_of
+from harness.cli.interrupts import INTERRUPTED, open_interrupts
+from harness.cli.run import Approve
+from harness.cli.run_plan import Plan
+from harness.cli.run_views import View
+from harness.contract.conversational_llm import ConversationalLLM
+from harness.contract.output import ErrorInfo, StopReason, TurnStatus
+from harness.errors import HarnessError, unwrapped
+from harness.local import LocalHarness
+from harness.orchestrator.approvals import ApprovalMode, Approver, approver_for
+from harness.orchestrator.broken_run import RunSoFar
+from harness.orchestrator.completion import Completion
+from harness.orchestrator.exit_codes import exit_code
+from harness.orchestrator.lines import Line, StartedLine
+from harness.orchestrator.run import run_to_completion
+from harness.registry import Registry
+from harness.remote import RemoteHarness
+
+
+class Run:
+    """One run and what was seen of it, also when a call breaks."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self._registry = Registry()
+        self._so_far = RunSoFar()
+        self._began = time.monotonic()
+        self._has_turn = False
+
+    async def complete(self, plan: Plan) -> Completion:
+        """The turn; the first Ctrl-C cancels it.
+
+        Raises:
+            HarnessError: a call broke.
+        """
+        stop = anyio.Event()
+        with open_interrupts() as signals, unwrapped():
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._stop_on_signal, signals, stop, group.cancel_scope)
+                completion = await self._ask(await with_connector(plan, self._registry), stop)
+                group.cancel_scope.cancel()
+                return completion
+        return self._cancelled()
+
+    def failed(self, error: HarnessError) -> Completion:
+        completion = self._so_far.failed(error)
+        if self._has_turn:
+            return completion
+        # nothing has begun: a wrong argument is what somebody typed
+        return completion.model_copy(update={"exit_code": exit_code_of(error.code)})
+
+    async def _ask(self, plan: Plan, stop: anyio.Event) -> Completion:
+        with _open_approver(plan.approve, self.view) as approver:
+            async with _open_llm(plan, self._registry) as llm:
+                return await run_to_completion(
+                    llm,
+                    plan.prompt,
+                    tools=plan.tools,
+                    approver=approver,
+                    options=plan.options,
+                    on_line=self._see,
+                    stop=stop,
+                )
+
+    def _see(self, line: Line) -> None:
+        self._has_turn = self._has_turn or isinstance(line, StartedLine)
+        self._so_far.see(line)
+        self.view.see(line)
+
+    async def _stop_on_signal(
+        self, signals: AsyncIterator[Signals], stop: anyio.Event, everything: anyio.CancelScope
+    ) -> None:
+        async for _ in signals:
+            complain("cancelling; once more ends everything at once")
+            stop.set()
+            if not self._has_turn:
+                everything.cancel()
+
+    def _cancelled(self) -> Completion:
+        """There was no turn yet."""
+        return Completion(
+            status=TurnStatus.CANCELLED,
+            stop_reason=StopReason.CANCELLED,
+            duration_ms=round((time.monotonic() - self._began) * 1000),
+            error=ErrorInfo(code="cancelled", message="Cancelled before the turn began."),
+            exit_code=INTERRUPTED,
+        )
+
+
+def exit_code_of_run(completion: Completion) -> int:
+    """The table of the contract, section 3."""
+    if completion.exit_code is not None:
+        return completion.exit_code
+    return exit_code(completion.status, completion.stop_reason)
+
+
+async def with_connector(plan: Plan, registry: Registry) -> Plan:
+    """The plan with a connector: the named one, else the first usable, which is told with the reason.
+
+    Raises:
+        InvalidArgument: no such connector.
+        ConnectorUnavailable: none is usable; the message has the shortest way to get one.
+    """
+    if plan.url is not None:
+        return plan
+    if plan.options.connector is not None:
+        registry.resolve(plan.options)
+        return plan
+    name, refusals = await registry.first_usable(plan.options)
+    reasons = "".join(f"; not usable: {refusal.message}" for refusal in refusals)
+    complain(f"connector '{name}', the first usable one{reasons}; --connector or HARNESS_CONNECTOR chooses another")
+    return plan.with_connector(name)
+
+
+def _open_llm(plan: Plan, registry: Registry) -> AbstractAsyncContextManager[ConversationalLLM]:
+    return LocalHarness(registry) if plan.url is None else RemoteHarness(plan.url)
+
+
+@contextmanager
+def _open_approver(approve: Approve, view: View) -> Generator[Approver]:
+    if approve != Approve.ASK:
+        yield approver_for(ApprovalMode(approve))
+        return
+    from harness.cli.asking import open_person  # terminals as POSIX knows them
+
+    with open_person(view.write_line) as person:
+        yield approver_for(ApprovalMode.ASK, person)

@@ -1,0 +1,51 @@
+"""What options mean that are more than a word: durations, `KEY=VALUE` pairs, lists with commas."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from harness.errors import InvalidArgument
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?")
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
+
+
+def milliseconds(duration: str | None, option: str) -> int | None:
+    """`90s`, `10m`, `2h`, or seconds.
+
+    Raises:
+        InvalidArgument: it is none of these.
+    """
+    if duration is None:
+        return None
+    found = _DURATION.fullmatch(duration.strip())
+    value = int(float(found[1]) * _MILLISECONDS[found[2] or "s"]) if found else 0
+    if value < 1:
+        raise InvalidArgument(f"{option}: '{duration}' is no duration; write 90s, 10m, 2h, or seconds")
+    return value
+
+
+def pairs(options: Iterable[str]) -> dict[str, Any]:
+    """`KEY=VALUE`, each value read as JSON; what is no JSON is a text.
+
+    Raises:
+        InvalidArgument: there is no key or no `=`.
+    """
+    result: dict[str, Any] = {}
+    for option in options:
+        key, sign, text = option.partition("=")
+        if not sign or not key:
+            raise InvalidArgument(f"--option: '{option}' is no KEY=VALUE")
+        try:
+            result[key] = json.loads(text)
+        except ValueError:
+            result[key] = text
+    return result
+
+
+def names(lists: Iterable[str]) -> list[str]:
+    """`a,b` and a repeated option alike."""
+    return [name for part in lists for name in (piece.strip() for piece in part.split(",")) if name]
