@@ -777,5 +777,65 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("model-loop:results:cut", "A long result keeps head and tail in the prompt, and all on record.", "ours"),
         Requirement("model-loop:any-order", "Histories stay valid under arbitrary answers, cancels and failures.", "R-G1"),
         Requirement("R-M1", "Idle and absolute limits of a turn hold and are told apart.", "R-M1"),
+        Requirement(
+            "claude:life:killed",
+            "A CLI that dies fails the running turn as lost, with its exit code; the next message resumes its session.",
+            "contract 6",
+        ),
+        Requirement(
+            "claude:life:history-lost",
+            "A session that cannot be resumed is replaced by a fresh one, and a notice says so.",
+            "contract 6",
+        ),
+        Requirement(
+            "claude:life:one-process",
+            "A conversation has one process for all its turns, and none after its end.",
+            "design 4",
+        ),
+        Requirement(
+            "claude:start:isolated",
+            "The CLI gets an environment by allow list and a short command line without prompts, tools or secrets.",
+            "design 10",
+        ),
+        Requirement(
+            "claude:start:not-logged-in",
+            "Without a login the turn fails before any model call and says what to type.",
+            "ours",
+        ),
+        Requirement(
+            "claude:start:capabilities",
+            "The capabilities name the CLI that would be started, and its version.",
+            "contract 2",
+        ),
+        Requirement(
+            "claude:start:refused",
+            "A CLI that is missing, exits, prints garbage, is silent or too old is refused in one line with the remedy.",
+            "ours",
+        ),
+        Requirement(
+            "R-F6",
+            "A conversation whose process was closed while idle goes on with the next message.",
+            "R-F6",
+        ),
+        Requirement(
+            "R-H2",
+            "A peer that does not stop when asked is ended within a bound, and the turn ends cancelled.",
+            "R-H2",
+        ),
+        Requirement(
+            "R-J7",
+            "A peer sees an environment by allow list; other agents' session variables never reach it.",
+            "R-J7",
+        ),
+        Requirement(
+            "R-K1",
+            "No secret stands on a command line.",
+            "R-K1",
+        ),
+        Requirement(
+            "R-M4",
+            "One long-lived process serves a conversation, and its start is timed and told.",
+            "R-M4",
+        ),
     )
 )

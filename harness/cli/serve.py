@@ -1,0 +1,93 @@
+"""`harness serve`: conversations over HTTP. This file only says what may be typed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """\b
+Examples:
+  harness serve --connector claude
+  harness serve --connector fake --port 8800 -O 'steps=[{"text": "Hi."}]'
+  harness run "Hello" --url http://127.0.0.1:8800
+"""
+
+
+class ServeOutput(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True)
+class ServeArguments:
+    """What was typed, by the names of the options."""
+
+    connectors: tuple[str, ...]
+    host: str
+    port: int
+    token_file: Path | None
+    allowed_hosts: tuple[str, ...]
+    allowed_origins: tuple[str, ...]
+    options: tuple[str, ...]
+    output: ServeOutput
+    print_token: bool
+    verbose: bool
+
+
+def serve(
+    connector: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="HARNESS_CONNECTOR",
+            help="Who answers: claude, fake ... Repeatable, the first is the default. Without it the first usable one.",
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; one that others can reach needs --token-file.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="File with the bearer token. By default one is made, which your own programs here find."),
+    ] = None,
+    allowed_host: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A further name that clients call this server by.")
+    ] = None,
+    allowed_origin: Annotated[
+        list[str] | None, typer.Option(metavar="ORIGIN", help="Web pages from there may use this server. Repeatable.")
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-O", "--option", metavar="KEY=VALUE", help="Option of the first connector, value in JSON. Repeatable."
+        ),
+    ] = None,
+    output: Annotated[ServeOutput, typer.Option("-o", "--output", help="What stdout gets.")] = ServeOutput.TEXT,
+    print_token: Annotated[bool, typer.Option("--print-token", help="Tell the token on stdout.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
+) -> None:
+    """Serve conversations over HTTP until Ctrl-C.
+
+    Callers bring their own tools, which run on their side. They may not name programs or files of this machine, and
+    work below the current directory only.
+    """
+    from harness.cli.serving import run_server
+
+    run_server(
+        ServeArguments(
+            connectors=tuple(connector or ()),
+            host=host,
+            port=port,
+            token_file=token_file,
+            allowed_hosts=tuple(allowed_host or ()),
+            allowed_origins=tuple(allowed_origin or ()),
+            options=tuple(option or ()),
+            output=output,
+            print_token=print_token,
+            verbose=verbose,
+        )
+    )

@@ -1,0 +1,108 @@
+"""What `harness serve` does: the harness, the server around it, and signals."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+
+import anyio
+import typer
+
+from harness.cli.failures import complain
+from harness.cli.interrupts import open_interrupts
+from harness.cli.logs import set_up_logs
+from harness.cli.serve import ServeArguments, ServeOutput
+from harness.cli.values import pairs
+from harness.connector import Connector, Session, SessionLog
+from harness.contract.capabilities import LlmCapabilities
+from harness.contract.delegation import Delegation
+from harness.contract.options import ConversationOptions
+from harness.contract.value import JsonValue
+from harness.conversation.checks import parsed_object
+from harness.local import LocalHarness
+from harness.registry import Registry
+from harness.server_record import read_token_file
+from harness.surfaces.server import Server, local_token, serve
+
+
+def run_server(arguments: ServeArguments) -> None:
+    set_up_logs(verbose=arguments.verbose)
+    anyio.run(_serve, arguments)
+
+
+async def _serve(arguments: ServeArguments) -> None:
+    names = arguments.connectors or (await _first_usable(),)
+    registry = _registry_of(names, pairs(arguments.options))
+    tokens = (local_token(read_token_file(arguments.token_file)),) if arguments.token_file else ()
+    with open_interrupts() as signals:
+        async with (
+            LocalHarness(registry, default_connector=names[0]) as harness,
+            serve(
+                harness,
+                host=arguments.host,
+                port=arguments.port,
+                tokens=tokens,
+                connectors=names,
+                allowed_hosts=arguments.allowed_hosts,
+                allowed_origins=arguments.allowed_origins,
+            ) as server,
+        ):
+            _announce(server, names, arguments)
+            async for _ in signals:
+                break
+
+
+def _announce(server: Server, names: tuple[str, ...], arguments: ServeArguments) -> None:
+    secret = server.tokens[0].secret if arguments.print_token else None
+    if arguments.output == ServeOutput.JSON:
+        told = {"url": server.url, "pid": os.getpid(), "connectors": list(names), "token": secret}
+        typer.echo(json.dumps({name: value for name, value in told.items() if value is not None}))
+        return
+    typer.echo(f"listening on {server.url}")
+    if secret is not None:
+        typer.echo(f"token {secret}")
+
+
+async def _first_usable() -> str:
+    name, refusals = await Registry().first_usable(ConversationOptions())
+    reasons = "".join(f"; not an earlier one: {refusal.message}" for refusal in refusals)
+    complain(f"connector '{name}', the first usable one{reasons}")
+    return name
+
+
+def _registry_of(names: tuple[str, ...], preset: Mapping[str, JsonValue]) -> Registry:
+    """These connectors and no others; the options are those of the first."""
+    installed = Registry()
+    connectors: dict[str, Connector] = {}
+    for name in names:
+        connector, _ = installed.resolve(ConversationOptions(connector=name))
+        connectors[connector.name] = connector
+    if preset:
+        first = connectors[names[0].partition(":")[0]]
+        connectors[first.name] = _Preset(first, preset)
+    return Registry(connectors)
+
+
+class _Preset:
+    """A connector with options of the server below those that a caller gives."""
+
+    def __init__(self, connector: Connector, preset: Mapping[str, JsonValue]) -> None:
+        self._connector = connector
+        self._preset = preset
+        self.name = connector.name
+        self.variants = connector.variants
+        self.restricted_options = connector.restricted_options
+
+    async def get_capabilities(self, options: ConversationOptions) -> LlmCapabilities:
+        return await self._connector.get_capabilities(self._completed(options))
+
+    def open_session(
+        self, options: ConversationOptions, delegation: Delegation, log: SessionLog
+    ) -> AbstractAsyncContextManager[Session]:
+        return self._connector.open_session(self._completed(options), delegation, log)
+
+    def _completed(self, options: ConversationOptions) -> ConversationOptions:
+        given = parsed_object(options.connector_options_json or "{}", "connector_options_json")
+        return options.model_copy(update={"connector_options_json": json.dumps({**self._preset, **given})})
