@@ -14,20 +14,16 @@ def _ignored_patterns() -> list[str]:
     return [".git", *(line.rstrip("/") for line in lines if line and not line.startswith("#"))]
 
 
-def source_files() -> Iterator[Path]:
-    """Yield every file of the clone that is not ignored."""
+def files_below(directory: Path) -> Iterator[Path]:
+    """Yield every file below a directory that is not ignored."""
     patterns = _ignored_patterns()
-
-    def walk(directory: Path) -> Iterator[Path]:
-        for entry in sorted(directory.iterdir()):
-            if any(fnmatch(entry.name, pattern) for pattern in patterns):
-                continue
-            if entry.is_dir():
-                yield from walk(entry)
-            else:
-                yield entry
-
-    yield from walk(ROOT)
+    for entry in sorted(directory.iterdir()):
+        if any(fnmatch(entry.name, pattern) for pattern in patterns):
+            continue
+        if entry.is_dir():
+            yield from files_below(entry)
+        else:
+            yield entry
 
 
 def copy_source(destination: Path) -> Path:

@@ -10,7 +10,7 @@ import pytest
 
 from contract_tests.public_names import PUBLIC_NAMES
 from contract_tests.requirements import requirement
-from contract_tests.source_tree import PACKAGES, ROOT, modules_of, source_files
+from contract_tests.source_tree import PACKAGES, ROOT, files_below, modules_of
 
 PURE_ROOMS = {
     "bridge_mcp.correlation",
@@ -102,7 +102,9 @@ def test_import_rules_name_every_room_that_exists() -> None:
 def test_no_file_names_a_package_registry() -> None:
     hosts = [host.encode() for host in REGISTRY_HOSTS]
     naming = [
-        file.relative_to(ROOT).as_posix() for file in source_files() if any(host in file.read_bytes() for host in hosts)
+        file.relative_to(ROOT).as_posix()
+        for file in files_below(ROOT)
+        if any(host in file.read_bytes() for host in hosts)
     ]
     assert naming == []
 

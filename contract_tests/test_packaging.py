@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contract_tests.requirements import requirement
-from contract_tests.source_tree import PACKAGES, ROOT, copy_source, source_files
+from contract_tests.source_tree import PACKAGES, ROOT, copy_source, files_below
 
 pytestmark = pytest.mark.packaging
 
@@ -59,11 +59,22 @@ def run(command: list[str], timeout: float = COMMAND_TIMEOUT_SECONDS) -> None:
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from a copy so that nothing an earlier build left behind gets in."""
-    source = copy_source(tmp_path_factory.mktemp("source") / "clone")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy to build from, so that nothing an earlier build left behind gets in."""
+    return copy_source(tmp_path_factory.mktemp("source") / "clone")
+
+
+@pytest.fixture(scope="session")
+def written(clone: Path) -> set[str]:
+    """The files of the three packages, listed before the build adds its own."""
+    return {file.relative_to(clone).as_posix() for package in PACKAGES for file in files_below(clone / package)}
+
+
+@pytest.fixture(scope="session")
+def wheel(clone: Path, written: set[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    assert written, "an empty clone makes an empty wheel"
     target = tmp_path_factory.mktemp("wheel")
-    run([*PIP, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(target), str(source)], INSTALL_TIMEOUT_SECONDS)
+    run([*PIP, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(target), str(clone)], INSTALL_TIMEOUT_SECONDS)
     [built] = target.iterdir()
     return built
 
@@ -91,12 +102,10 @@ def test_wheel_holds_the_three_packages_and_nothing_else(wheel: Path) -> None:
 
 
 @requirement("packaging:wheel:three-packages")
-def test_wheel_holds_every_file_of_the_packages(wheel: Path) -> None:
+def test_wheel_holds_every_file_of_the_packages(wheel: Path, written: set[str]) -> None:
     with zipfile.ZipFile(wheel) as archive:
         packed = set(archive.namelist())
-    written = {file.relative_to(ROOT).as_posix() for file in source_files()}
-    ours = {name for name in written if name.split("/")[0] in PACKAGES}
-    assert sorted(ours - packed) == [], "a kind of file that package-data in pyproject.toml does not name"
+    assert sorted(written - packed) == [], "a kind of file that package-data in pyproject.toml does not name"
 
 
 @requirement("packaging:wheel:runs-alone")
