@@ -809,7 +809,7 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement(
             "claude:start:refused",
-            "A CLI that is missing, exits, prints garbage, is silent or too old is refused in one line with the remedy.",
+            "A CLI that is missing, exits, talks nonsense, is silent or too old is refused in a line with the remedy.",
             "ours",
         ),
         Requirement(

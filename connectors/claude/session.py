@@ -104,10 +104,8 @@ class ClaudeSession:
         try:
             notices, self._first_notices = self._first_notices, []
             sink.emit(*notices)
-            try:
-                self._flush()
-            except PeerLost as error:
-                raise SessionGone from error
+            if not self._flush():
+                raise SessionGone
             await self._over.wait()
             if self._lost is not None and not self._protocol.turn_is_over:
                 raise self._lost
@@ -119,10 +117,7 @@ class ClaudeSession:
 
     def deliver(self, request: HostRequest, response: HostResponse) -> None:
         self._protocol.respond(request, response)
-        try:
-            self._flush()
-        except PeerLost:
-            return  # the reader finds it dead too and ends the turn
+        self._flush()
 
     async def interrupt(self) -> None:
         """Asks the CLI; if it does not stop in time, ends it. Calls it left open are closed with the turn's end."""
@@ -130,10 +125,7 @@ class ClaudeSession:
         if over is None:
             return
         self._protocol.interrupt()
-        try:
-            self._flush()
-        except PeerLost:
-            return
+        self._flush()
         with anyio.move_on_after(self._interrupt_seconds):
             await over.wait()
             return
@@ -141,10 +133,16 @@ class ClaudeSession:
 
     # inside
 
-    def _flush(self) -> None:
+    def _flush(self) -> bool:
+        """Writes what waits. False when the CLI is gone: whoever reads finds its last words first, then its end."""
         data = self._protocol.data_to_send()
-        if data:
+        if not data:
+            return True
+        try:
             self._process.write(data)
+        except PeerLost:
+            return False
+        return True
 
     def _note_session(self) -> None:
         session_id = self._protocol.session_id
