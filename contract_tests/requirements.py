@@ -295,6 +295,41 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "Read-only hints reach the peer, which then calls such tools in parallel.",
             "R-M7",
         ),
+        # --- the contract's values ----------------------------------------------------------------------------------
+        Requirement(
+            "contract:schema:checked-in", "The JSON Schema that the wheel holds is that of the models.", "contract"
+        ),
+        Requirement(
+            "contract:schema:no-dictionaries",
+            "No value has a dictionary: JSON travels as text, pairs as a list of name and value.",
+            "contract",
+        ),
+        Requirement(
+            "contract:schema:unions", "Variants of a union never reuse a field name with another type.", "contract"
+        ),
+        Requirement(
+            "contract:schema:describes-the-wire",
+            "What is written fits the schema, and what is broken does not.",
+            "contract",
+        ),
+        Requirement("contract:values:round-trip", "Every value reads back as itself what it wrote.", "contract"),
+        Requirement(
+            "contract:writing:strict",
+            "Nulls are omitted, everything else is written, discriminators always.",
+            "contract",
+        ),
+        Requirement(
+            "contract:reading:generous",
+            "Unknown fields are ignored, unknown items and blocks keep their raw fields, an unknown enum member stays "
+            "the string it is.",
+            "contract",
+        ),
+        Requirement(
+            "contract:json:passes-through", "Texts and JSON texts pass through letter by letter.", "contract 4"
+        ),
+        Requirement(
+            "contract:errors:one-code", "Every error has one code, the same in Python and on a wire.", "contract 7"
+        ),
         # --- the turn -----------------------------------------------------------------------------------------------
         Requirement(
             "turn:stream:numbered-and-complete",
@@ -340,7 +375,8 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement(
             "turn:expiry:one-error-result",
-            "An expired request gets exactly one synthetic answer: an error result, a denial or a decline, never a pass.",
+            "An expired request gets exactly one synthetic answer: "
+            "an error result, a denial or a decline, never a pass.",
             "contract 2",
         ),
         Requirement(
@@ -738,7 +774,8 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("R-L5", "Missing and repeated call ids are made up, unique, and said to be so.", "R-L5"),
         Requirement(
             "model-loop:arguments:actionable",
-            "Arguments that are no JSON or do not fit the schema come back as a short error that says how to mend them.",
+            "Arguments that are no JSON or do not fit the schema come back as a short error "
+            "that says how to mend them.",
             "ours",
         ),
         Requirement("model-loop:arguments:unknown-tool", "A call of a tool that is not on offer is answered.", "ours"),
@@ -756,8 +793,12 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "A structured answer is checked against its schema and asked for once more when it does not fit.",
             "contract 2",
         ),
-        Requirement("model-loop:limits", "Limits end a turn with their stop reason, with a notice before.", "contract 2"),
-        Requirement("model-loop:usage", "A turn's usage is the sum of its model calls; unknown stays null.", "contract 3"),
+        Requirement(
+            "model-loop:limits", "Limits end a turn with their stop reason, with a notice before.", "contract 2"
+        ),
+        Requirement(
+            "model-loop:usage", "A turn's usage is the sum of its model calls; unknown stays null.", "contract 3"
+        ),
         Requirement(
             "model-loop:resume:exact",
             "A turn whose process was killed at any write goes on: no call is run twice, none lacks its result.",
@@ -774,8 +815,12 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "A prompt the provider refuses as too long is compacted once and sent again, whatever the window.",
             "ours",
         ),
-        Requirement("model-loop:results:cut", "A long result keeps head and tail in the prompt, and all on record.", "ours"),
-        Requirement("model-loop:any-order", "Histories stay valid under arbitrary answers, cancels and failures.", "R-G1"),
+        Requirement(
+            "model-loop:results:cut", "A long result keeps head and tail in the prompt, and all on record.", "ours"
+        ),
+        Requirement(
+            "model-loop:any-order", "Histories stay valid under arbitrary answers, cancels and failures.", "R-G1"
+        ),
         Requirement("R-M1", "Idle and absolute limits of a turn hold and are told apart.", "R-M1"),
         Requirement(
             "claude:life:killed",

@@ -37,6 +37,8 @@ class PastTurn:
     responses: dict[str, HostResponse] = field(default_factory=dict[str, HostResponse])
     states: dict[str, AnswerState] = field(default_factory=dict[str, AnswerState])
     structured_output_json: str | None = None
+    reached_session: bool = False
+    """The session has remembered something of it: it can be gone on with, else it has yet to begin."""
 
     def requests(self) -> dict[str, HostRequest]:
         return {item.request.request_id: item.request for item in self.items if isinstance(item, RequestOpened)}
@@ -92,6 +94,8 @@ def past_of(entries: Iterable[Entry]) -> Past:
                 past.turns[turn_id].structured_output_json = text
             case Remembered(record):
                 past.records.append(record)
+                if past.newest is not None:
+                    past.newest.reached_session = True
             case DelegationChanged(text):
                 past.delegation_json = text
     return past

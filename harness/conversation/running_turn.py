@@ -115,6 +115,7 @@ class RunningTurn:
             self.turn = Turn.restored(
                 past.items, past.responses, at=past.at, structured_output_json=past.structured_output_json, **limits
             )
+        self._reached_session = past is not None and past.reached_session
         self.is_restored = False
         """The turn goes on where an earlier process left it (`resume: exact`)."""
         self.session_is_usable = True
@@ -281,8 +282,8 @@ class RunningTurn:
     async def _run(self, session: Session) -> None:
         try:
             with unwrapped():
-                if self.is_restored:
-                    self.is_restored = False
+                was_restored, self.is_restored = self.is_restored, False
+                if was_restored and self._reached_session:
                     await session.resume_turn(self.options, self)
                 else:
                     await session.run_turn(self.content, self.options, self)
