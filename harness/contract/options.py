@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
 from harness.contract.content import ContentBlock
 from harness.contract.tools import ToolCall, ToolDescriptor, ToolResult
@@ -62,13 +62,31 @@ class Limits(Value):
     cost_budget_usd: Annotated[float | None, Field(gt=0)] = None
 
 
-class Timeouts(Value):
-    """Milliseconds; null = none. `idle_ms` stops while a request is open; an expired approval is a denial."""
+def _zero_is_none(value: int | None) -> int | None:
+    return value or None
 
-    tool_ms: Annotated[int | None, Field(ge=1)] = None
-    approval_ms: Annotated[int | None, Field(ge=1)] = UNATTENDED_APPROVAL_MS
-    turn_ms: Annotated[int | None, Field(ge=1)] = None
-    idle_ms: Annotated[int | None, Field(ge=1)] = DEFAULT_IDLE_MS
+
+Milliseconds: TypeAlias = Annotated[int | None, Field(ge=0), AfterValidator(_zero_is_none)]
+
+
+class Timeouts(Value):
+    """Milliseconds; null = none. `idle_ms` stops while a request is open; an expired approval is a denial.
+
+    On a wire 0 means none: nulls are omitted there, and what is omitted has its default.
+    """
+
+    tool_ms: Milliseconds = None
+    approval_ms: Milliseconds = UNATTENDED_APPROVAL_MS
+    turn_ms: Milliseconds = None
+    idle_ms: Milliseconds = DEFAULT_IDLE_MS
+
+    @model_serializer(mode="wrap")
+    def _none_is_zero(self, write: SerializerFunctionWrapHandler) -> dict[str, int | None]:
+        written: dict[str, int | None] = write(self)
+        for name, field in type(self).model_fields.items():
+            if field.default is not None and getattr(self, name) is None:
+                written[name] = 0
+        return written
 
 
 class ConversationOptions(Value):
