@@ -989,7 +989,7 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement(
             "cli:demo",
-            "The demo lets the real CLI call two Python tools and quotes what they drew; without the CLI it exits with 3.",
+            "The demo lets the real CLI call Python tools and quotes what they drew; without the CLI it exits with 3.",
             "ours",
         ),
         Requirement(
@@ -1000,6 +1000,81 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement(
             "examples:run",
             "Every example runs with the connector `fake` and no key, and the small ones stay small.",
+            "ours",
+        ),
+        Requirement(
+            "claude:call:between-turns",
+            "Between turns the CLI is answered and nothing it says is shown.",
+            "contract 5",
+        ),
+        Requirement(
+            "claude:turn:subagents",
+            "What a subagent says or calls names the call it belongs to.",
+            "contract 3",
+        ),
+        Requirement(
+            "claude:turn:ends-idle",
+            "A turn ends when the CLI's session is idle, not at the first result.",
+            "R-D2",
+        ),
+        Requirement(
+            "claude:internal-tools:shown",
+            "A tool that the CLI runs itself is shown with its arguments and with what became of it.",
+            "contract 3",
+        ),
+        Requirement(
+            "claude:raw",
+            "The CLI's lines are shown as they are when asked for.",
+            "contract 3",
+        ),
+        Requirement(
+            "R-B9",
+            "Unknown types and lines that are no JSON are skipped, counted and told, and never end a turn.",
+            "R-B9",
+        ),
+        Requirement(
+            "R-D9",
+            "Every request of a peer gets a valid answer; an unknown one is told.",
+            "R-D9",
+        ),
+        Requirement(
+            "R-E1",
+            "A turn never runs without the host's tools.",
+            "R-E1",
+        ),
+        Requirement(
+            "R-H5",
+            "A request that the peer withdraws is withdrawn; a late answer goes nowhere.",
+            "R-H5",
+        ),
+        # --- the fake connector -------------------------------------------------------------------------------------
+        Requirement(
+            "fake:echo", "Without a script it echoes, and makes the calls that the message tells it to make.", "ours"
+        ),
+        Requirement(
+            "fake:requests:all-kinds",
+            "It raises all three kinds of request, in parallel and with repeated ids, in both styles of the port.",
+            "ours",
+        ),
+        Requirement("fake:requests:withdrawn", "It withdraws requests, explicitly and by its end.", "ours"),
+        Requirement(
+            "fake:script:every-step", "Everything a peer can show, every end and every error can be scripted.", "ours"
+        ),
+        Requirement(
+            "fake:script:precise-errors",
+            "A script that cannot be used is refused in one line that names file, turn, step and member.",
+            "ours",
+        ),
+        Requirement("fake:peer:dies", "It dies now or between turns, and the next turn runs in a new session.", "ours"),
+        Requirement(
+            "fake:peer:ends-with-its-script", "A message past the end of its script gets an error that says so.", "ours"
+        ),
+        Requirement(
+            "fake:delegation", "It runs and decides itself what was delegated, and reports delegated calls.", "ours"
+        ),
+        Requirement(
+            "fake:options",
+            "Scripts and what they say of the peer come from connector options; files are restricted.",
             "ours",
         ),
     )

@@ -138,7 +138,7 @@ def read_script(value: object, *, file: str | None = None) -> Script:
     try:
         return Script.model_validate(value)
     except ValidationError as error:
-        raise _unusable(error, value, file) from error
+        raise _unusable(error, file) from error
 
 
 def read_steps(value: object) -> Steps:
@@ -146,10 +146,10 @@ def read_steps(value: object) -> Steps:
     return read_script([value]).turn(1) or ()
 
 
-def _unusable(error: ValidationError, value: object, file: str | None) -> ConfigError:
+def _unusable(error: ValidationError, file: str | None) -> ConfigError:
     problems = error.errors(include_url=False)
     first, more = problems[0], len(problems) - 1
-    place = _place(first["loc"], value)
+    place = _place(first["loc"])
     where = ", ".join(part for part in (f"'{file}'" if file else "", place) if part)
     message = str(first["msg"]).removeprefix("Value error, ")
     match first["type"]:
@@ -165,11 +165,11 @@ def _unusable(error: ValidationError, value: object, file: str | None) -> Config
     return ConfigError(f"the script{' ' + where if where else ''}: {message}{rest}", file=file, key=place or None)
 
 
-def _place(location: tuple[int | str, ...], value: object) -> str:
+def _place(location: tuple[int | str, ...]) -> str:
     """`("turns", 0, 2, "calls", "calls", 0, "name")` as people count: `turn 1, step 3, 'calls[0].name'`."""
     parts = list(location)
     words: list[str] = []
-    if parts[:1] == ["turns"]:
+    if parts[:1] == ["turns"] and len(parts) > 1:
         numbers = [part for part in parts[1:3] if isinstance(part, int)]
         words = [f"{word} {number + 1}" for word, number in zip(("turn", "step"), numbers, strict=False)]
         parts = parts[1 + len(numbers) :]
