@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 from harness.connector import SessionLog, TurnSink
 from harness.contract import (
@@ -97,33 +98,52 @@ class Puppet:
         self._over.set()
 
 
-@asynccontextmanager
-async def puppet_house(puppet: Puppet) -> AsyncGenerator[Watched]:
-    async with LocalHarness(Registry({"puppet": puppet}), default_connector="puppet") as house:
-        yield Watched(house)
+class Watched(LocalHarness):
+    """A harness that counts the answers of its host, and whose polls can be broken.
 
+    With a `lag` what it says is old when it arrives, as over a network.
+    """
 
-class Watched:
-    """A `ConversationalLLM` that counts answers, and whose polls can be broken."""
-
-    def __init__(self, house: LocalHarness) -> None:
-        self._house = house
+    def __init__(self, peer: Puppet) -> None:
+        super().__init__(Registry({"puppet": peer}), default_connector="puppet")
         self.submitted: list[HostResponse] = []
         self.breaks: HarnessError | None = None
         self.turn = ("", "")
-        self.last_state: TurnState | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._house, name)
+        self.lag = 0
 
     async def submit_responses(self, conversation_id: str, turn_id: str, responses: Sequence[HostResponse]) -> None:
         self.submitted += responses
-        await self._house.submit_responses(conversation_id, turn_id, responses)
+        await settle(self.lag)
+        await super().submit_responses(conversation_id, turn_id, responses)
+        await settle(self.lag)
 
-    async def poll_turn(self, conversation_id: str, turn_id: str, **arguments: Any) -> TurnState:
+    async def submit_as_another_host(self, response: HostResponse) -> None:
+        await super().submit_responses(*self.turn, [response])
+
+    async def poll_turn(
+        self,
+        conversation_id: str,
+        turn_id: str,
+        since_sequence_no: int = 0,
+        max_wait_ms: int = 0,
+        max_items: int = 1000,
+    ) -> TurnState:
         self.turn = (conversation_id, turn_id)
         if self.breaks is not None:
             error, self.breaks = self.breaks, None
             raise error
-        self.last_state = await self._house.poll_turn(conversation_id, turn_id, **arguments)
-        return self.last_state
+        state = await super().poll_turn(conversation_id, turn_id, since_sequence_no, max_wait_ms, max_items)
+        await settle(self.lag)
+        return state
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Lets the other tasks go on until they have made it true."""
+    while not condition():
+        await checkpoint()
+
+
+async def settle(steps: int = 50) -> None:
+    """Lets everything in this process come to rest: by default longer than any chain of wake-ups here."""
+    for _ in range(steps):
+        await checkpoint()

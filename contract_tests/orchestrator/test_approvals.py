@@ -5,6 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
+from contract_tests.orchestrator.puppet import settle
 from contract_tests.requirements import requirement
 from harness.contract import (
     Answer,
@@ -91,7 +92,7 @@ async def test_a_person_is_asked_one_thing_at_a_time_and_a_refusal_is_theirs() -
         async with anyio.create_task_group() as group:
             group.start_soon(approver.decide, approval(*EVERY))
             group.start_soon(approver.decide, approval(*EVERY))
-            await anyio.wait_all_tasks_blocked()
+            await settle()
             assert asked == ["a1"]
             go_on.set()
     decision = await approver.decide(approval(*EVERY))

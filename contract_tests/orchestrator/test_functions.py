@@ -19,6 +19,7 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
+from contract_tests.orchestrator.puppet import settle
 from contract_tests.requirements import requirement
 from contract_tests.source_tree import ROOT
 from harness import tool
@@ -309,7 +310,7 @@ async def test_sync_function_runs_beside_the_loop_with_its_context() -> None:
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             group.start_soon(call)
-            await anyio.wait_all_tasks_blocked()
+            await settle()
             release.set()
     assert texts == ['[true,false,"me"]']
 
