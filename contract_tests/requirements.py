@@ -1077,5 +1077,35 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "Scripts and what they say of the peer come from connector options; files are restricted.",
             "ours",
         ),
+        Requirement(
+            "claude:start:options",
+            "Options become flags and variables; a wrong one is refused by name, and none is ignored.",
+            "contract 2",
+        ),
+        Requirement(
+            "claude:start:credentials",
+            "The CLI gets the credentials that were chosen and no others.",
+            "design 10",
+        ),
+        Requirement(
+            "R-A4",
+            "The time limit we set for tool calls is what the peer is started with.",
+            "R-A4",
+        ),
+        Requirement(
+            "R-E5",
+            "The user's settings, hooks, plugins and MCP servers are never loaded; the login stays unless a key is used.",
+            "R-E5",
+        ),
+        Requirement(
+            "R-J4",
+            "Prompts, tools and policies never go through the command line, which stays under 4 KB.",
+            "R-J4",
+        ),
+        Requirement(
+            "R-K5",
+            "There is no traffic but the model's.",
+            "R-K5",
+        ),
     )
 )

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 import typer
 
+from harness.cli.terminal import printable
+
 USAGE = 2
 """What the caller typed, or a file named there, cannot be used."""
 _USAGE_CODES = frozenset({"invalid_argument", "config_error"})
@@ -15,7 +17,7 @@ _USAGE_CODES = frozenset({"invalid_argument", "config_error"})
 
 def complain(message: str) -> None:
     """One line on stderr, whatever the message holds."""
-    typer.echo(f"harness: {' '.join(message.split())}", err=True)
+    typer.echo(f"harness: {printable(' '.join(message.split()))}", err=True)
 
 
 def exit_code_of(code: str) -> int:

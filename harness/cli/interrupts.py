@@ -15,8 +15,11 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def open_interrupts() -> Generator[AsyncIterator[signal.Signals]]:
-    """The first signal arrives here. A second one ends us without a word: the reaper then ends our peers."""
+def open_interrupts(*, told: str = "") -> Generator[AsyncIterator[signal.Signals]]:
+    """The first signal arrives here and is answered with `told` on stderr.
+
+    A second one ends us without a word: the reaper then ends our peers.
+    """
     count = 0
 
     def count_or_end(number: int, frame: FrameType | None) -> None:
@@ -24,6 +27,7 @@ def open_interrupts() -> Generator[AsyncIterator[signal.Signals]]:
         count += 1
         if count > 1:
             os._exit(INTERRUPTED)
+        os.write(2, told.encode())  # whatever was interrupted may hold the lock of sys.stderr
 
     with anyio.open_signal_receiver(*_SIGNALS) as signals:
         # The loop's own handlers stay silent while a tool keeps the loop busy. These run even then, and the loop is

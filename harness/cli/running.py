@@ -17,7 +17,6 @@ from harness.cli.run_views import View
 from harness.contract.conversational_llm import ConversationalLLM
 from harness.contract.output import ErrorInfo, StopReason, TurnStatus
 from harness.errors import HarnessError, unwrapped
-from harness.local import LocalHarness
 from harness.orchestrator.approvals import ApprovalMode, Approver, approver_for
 from harness.orchestrator.broken_run import RunSoFar
 from harness.orchestrator.completion import Completion
@@ -25,7 +24,8 @@ from harness.orchestrator.exit_codes import exit_code
 from harness.orchestrator.lines import Line, StartedLine
 from harness.orchestrator.run import run_to_completion
 from harness.registry import Registry
-from harness.remote import RemoteHarness
+
+_CANCELLING = "harness: cancelling; once more ends everything at once\n"
 
 
 class Run:
@@ -45,7 +45,7 @@ class Run:
             HarnessError: a call broke.
         """
         stop = anyio.Event()
-        with open_interrupts() as signals, unwrapped():
+        with open_interrupts(told=_CANCELLING) as signals, unwrapped():
             async with anyio.create_task_group() as group:
                 group.start_soon(self._stop_on_signal, signals, stop, group.cancel_scope)
                 completion = await self._ask(await with_connector(plan, self._registry), stop)
@@ -82,7 +82,6 @@ class Run:
         self, signals: AsyncIterator[Signals], stop: anyio.Event, everything: anyio.CancelScope
     ) -> None:
         async for _ in signals:
-            complain("cancelling; once more ends everything at once")
             stop.set()
             if not self._has_turn:
                 everything.cancel()
@@ -124,7 +123,14 @@ async def with_connector(plan: Plan, registry: Registry) -> Plan:
 
 
 def _open_llm(plan: Plan, registry: Registry) -> AbstractAsyncContextManager[ConversationalLLM]:
-    return LocalHarness(registry) if plan.url is None else RemoteHarness(plan.url)
+    # each brings half a house with it, and a run needs only one of them
+    if plan.url is not None:
+        from harness.remote import RemoteHarness
+
+        return RemoteHarness(plan.url)
+    from harness.local import LocalHarness
+
+    return LocalHarness(registry)
 
 
 @contextmanager
