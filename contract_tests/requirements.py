@@ -1094,7 +1094,8 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement(
             "R-E5",
-            "The user's settings, hooks, plugins and MCP servers are never loaded; the login stays unless a key is used.",
+            "The user's settings, hooks, plugins and MCP servers are never loaded; "
+            "the login stays unless a key is used.",
             "R-E5",
         ),
         Requirement(
