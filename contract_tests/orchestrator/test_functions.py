@@ -203,6 +203,15 @@ async def test_mark_names_the_tool_and_says_what_it_does() -> None:
 
 
 @requirement("orchestrator:functions:hints")
+def test_marking_a_tool_loads_neither_pydantic_nor_anyio() -> None:
+    program = "import sys; from harness import tool; print({'pydantic', 'anyio'} & set(sys.modules))"
+    finished = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=30, check=True
+    )
+    assert finished.stdout == "set()\n"
+
+
+@requirement("orchestrator:functions:hints")
 async def test_function_without_a_mark_is_not_read_only() -> None:
     def weather() -> str:
         return "sun"
