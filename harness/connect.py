@@ -10,6 +10,7 @@ from typing import Any
 from harness.contract.conversational_llm import ConversationalLLM
 from harness.contract.options import ConversationOptions
 from harness.local import LocalHarness
+from harness.orchestrator.approvals import Answers, ApprovalMode, Approver
 from harness.orchestrator.conversation import ConversationHandle, open_conversation
 from harness.registry import Registry
 from harness.remote import RemoteHarness
@@ -46,13 +47,24 @@ class Connection:
 
     @asynccontextmanager
     async def conversation(
-        self, *, tools: Iterable[Any] = (), options: ConversationOptions | None = None
+        self,
+        *,
+        tools: Iterable[Any] = (),
+        options: ConversationOptions | None = None,
+        approver: Approver | ApprovalMode | str = ApprovalMode.DENY,
+        answers: Answers | None = None,
     ) -> AsyncGenerator[ConversationHandle]:
-        """One conversation with these tools; everything is closed when it is left."""
+        """One conversation with these tools; everything is closed when it is left.
+
+        `approver` decides approvals and questions (denied by default), `answers` are for questions known beforehand.
+        """
         wanted = options or ConversationOptions()
         if wanted.connector is None and self._connector is not None:
             wanted = wanted.model_copy(update={"connector": self._connector})
-        async with self as llm, open_conversation(llm, tools=tools, options=wanted) as handle:
+        async with (
+            self as llm,
+            open_conversation(llm, tools=tools, options=wanted, approver=approver, answers=answers) as handle,
+        ):
             yield handle
 
 
