@@ -4,9 +4,10 @@ Pure.
 """
 
 import json
+import math
 from typing import TypeAlias, cast
 
-from connectors._text import has_surrogates
+from connectors._text import has_surrogates, without_surrogates
 from harness.contract.value import JsonValue
 
 JsonObject: TypeAlias = dict[str, JsonValue]
@@ -44,5 +45,17 @@ def objects_in(value: JsonValue) -> list[JsonObject]:
 
 
 def text_in(value: JsonValue) -> str:
-    """The text, or an empty one."""
+    """The text as it came, or an empty one; it may hold unpaired surrogates."""
     return value if isinstance(value, str) else ""
+
+
+def plain_text_in(value: JsonValue) -> str:
+    """The text, or an empty one, without unpaired surrogates: for names, ids and words to show."""
+    return without_surrogates(text_in(value))
+
+
+def number_in(value: JsonValue) -> float | int | None:
+    """The finite number, or null."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if isinstance(value, int) or math.isfinite(value) else None

@@ -1047,6 +1047,77 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "A request that the peer withdraws is withdrawn; a late answer goes nowhere.",
             "R-H5",
         ),
+        # --- conversations ------------------------------------------------------------------------------------------
+        Requirement(
+            "R-D4", "A message while a turn waits is refused with turn_in_progress and never aborts the turn.", "R-D4"
+        ),
+        Requirement(
+            "R-M2", "Every poll says when the peer or the host last did something, so that silence can be seen.", "R-M2"
+        ),
+        Requirement(
+            "conversation:ids:repeated",
+            "A call id that a peer repeats becomes a request id with a suffix; the call id itself never changes.",
+            "contract 4",
+        ),
+        Requirement(
+            "conversation:answers:rejected-list",
+            "Each answer is judged alone; one error lists the rejected ones and all others were accepted.",
+            "contract 4",
+        ),
+        Requirement(
+            "conversation:session:on-demand",
+            "The peer starts with the first message, or at begin with prestart.",
+            "contract 1",
+        ),
+        Requirement(
+            "conversation:session:idle-close",
+            "An idle conversation is closed after its time to live, one that waits for its host never.",
+            "contract 1",
+        ),
+        Requirement(
+            "conversation:session:dead-beside-living",
+            "A dead peer or a bug in one conversation never reaches another.",
+            "design 4",
+        ),
+        Requirement(
+            "conversation:session:gone",
+            "A turn that finds its peer dead before the message was sent runs in a new session, once.",
+            "design 4",
+        ),
+        Requirement(
+            "conversation:owners", "A conversation of another owner is unknown to every operation.", "contract 1"
+        ),
+        Requirement(
+            "conversation:cancel:order",
+            "On cancel the peer gets one interrupt and nothing before it; the turn ends cancelled whatever the peer "
+            "calls its end, and what it asks after it is never opened.",
+            "contract 5",
+        ),
+        Requirement(
+            "conversation:cancel:before-start",
+            "A cancel before the peer was started ends the turn at once.",
+            "contract 5",
+        ),
+        Requirement(
+            "conversation:cancel:deadline",
+            "A peer that does not stop is left after a bound, and the conversation goes on in a new session.",
+            "contract 5",
+        ),
+        Requirement(
+            "conversation:deadline:request",
+            "A request has its deadline from the moment it is opened; when it passes the peer gets an error or a refusal.",
+            "contract 2",
+        ),
+        Requirement(
+            "conversation:deadline:turn",
+            "The absolute and the idle limit of a turn are told apart; waiting for the host is not silence.",
+            "contract 2",
+        ),
+        Requirement(
+            "conversation:deadline:next-turn-waits",
+            "After a timeout the next turn starts when the peer has stopped, and late events never reach it.",
+            "design 4",
+        ),
         # --- the fake connector -------------------------------------------------------------------------------------
         Requirement(
             "fake:echo", "Without a script it echoes, and makes the calls that the message tells it to make.", "ours"
@@ -1108,5 +1179,15 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "There is no traffic but the model's.",
             "R-K5",
         ),
+        Requirement(
+            "scripted-model:openai:responses",
+            "OpenAI's own client accepts the scripted Responses API, which is as strict about pairs as the real one.",
+            "ours",
+        ),
+        Requirement("scripted-model:openai:chat", "The same for Chat Completions.", "ours"),
+        Requirement("scripted-model:openai:quirks", "What other servers get wrong can be switched on.", "ours"),
+        Requirement("scripted-model:ollama", "The scripted model speaks Ollama's native API.", "ours"),
+        Requirement("scripted-model:gemini", "The scripted model speaks the Gemini API.", "ours"),
+        Requirement("scripted-model:errors", "Errors have the shape of the API that was asked.", "ours"),
     )
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from connectors._json import JsonObject, compact_json, escaped_surrogates, object_in, objects_in, text_in
+from connectors._json import JsonObject, compact_json, escaped_surrogates, object_in, objects_in, plain_text_in, text_in
 from connectors._text import REPLACEMENT, split_before_half_pair, without_surrogates
 from harness.contract.content import TextBlock
 from harness.contract.output import Phase
@@ -81,7 +81,9 @@ class MessageReader:
         """One raw event of the model's API; kinds that are not known are skipped."""
         kind = event.get("type")
         if kind == "message_start":
-            return self._start(text_in(object_in(event.get("message")).get("id")), parent_call_id, is_streamed=True)
+            return self._start(
+                plain_text_in(object_in(event.get("message")).get("id")), parent_call_id, is_streamed=True
+            )
         current = self._current.get(parent_call_id)
         if current is None or current.is_over:
             return []
@@ -101,7 +103,7 @@ class MessageReader:
     def complete(self, line: JsonObject, parent_call_id: str | None) -> list[TurnEvent]:
         """An `assistant` line: the arguments of its calls, and what was not streamed."""
         body = object_in(line.get("message"))
-        message_id = text_in(body.get("id"))
+        message_id = plain_text_in(body.get("id"))
         current = self._current.get(parent_call_id)
         events: list[TurnEvent] = []
         if current is None or current.message_id != message_id:
@@ -109,7 +111,7 @@ class MessageReader:
             current = self._current[parent_call_id]
         for block in objects_in(body.get("content")):
             if block.get("type") == "tool_use":
-                call = self.calls.get(text_in(block.get("id"))) or self._new_call(block, parent_call_id)
+                call = self.calls.get(plain_text_in(block.get("id"))) or self._new_call(block, parent_call_id)
                 call.arguments = object_in(block.get("input"))
             if not current.is_streamed:
                 events += self._whole_block(current, block)
@@ -203,7 +205,9 @@ class MessageReader:
         return events
 
     def _new_call(self, block: JsonObject, parent_call_id: str | None) -> ModelCall:
-        call = ModelCall(text_in(block.get("id")), text_in(block.get("name")), len(self.calls), parent_call_id)
+        call = ModelCall(
+            plain_text_in(block.get("id")), plain_text_in(block.get("name")), len(self.calls), parent_call_id
+        )
         self.calls[call.call_id] = call
         return call
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from connectors._json import JsonObject, compact_json
+from connectors._json import JsonObject, compact_json, number_in, object_in, plain_text_in, text_in
 from connectors._text import without_surrogates
 from harness.contract.output import StopReason
 from harness.contract.usage import ModelUsage, UsageInfo, add_usage
@@ -32,7 +32,7 @@ def end_of(result: JsonObject, *, api_error: JsonObject | None, last_stop_reason
     `api_error` is the synthetic assistant line that came before, `last_stop_reason` the model's own: the CLI's figures
     alone do not tell an answer that was too long from a context that is full.
     """
-    terminal, subtype = result.get("terminal_reason"), result.get("subtype")
+    terminal, subtype = text_in(result.get("terminal_reason")), text_in(result.get("subtype"))
     if terminal in _ABORTED:
         return TurnEnded(StopReason.CANCELLED)
     if subtype == "error_max_turns":
@@ -45,7 +45,7 @@ def end_of(result: JsonObject, *, api_error: JsonObject | None, last_stop_reason
         output = result.get("structured_output")
         return TurnEnded(structured_output_json=None if output is None else compact_json(output))
     kind = _first_text((api_error or {}).get("error"), result.get("api_error"))
-    text = without_surrogates(_first_text(result.get("result")) or "")
+    text = plain_text_in(result.get("result"))
     is_too_long = terminal == "prompt_too_long" or text.startswith("Prompt is too long")
     if is_too_long or last_stop_reason == "model_context_window_exceeded":
         return TurnFailed(ContextOverflow(text or "the model's context window is full"))
@@ -63,8 +63,9 @@ def _provider_error(result: JsonObject, kind: str | None, text: str) -> HarnessE
     if reason is None:
         reason = "network" if result.get("api_error") == "connection_failed" else "server"
     # `errors` is diagnostics of the CLI, not for people
+    unexplained = f"Claude Code ended the turn without a word why ('{plain_text_in(result.get('terminal_reason'))}')"
     return ProviderError(
-        text or f"Claude Code ended the turn with an error it did not explain ('{result.get('terminal_reason')}')",
+        text or unexplained,
         reason=reason,
         status=status,
         provider_code=_first_text(result.get("api_error_type"), kind),
@@ -99,9 +100,9 @@ class UsageMeter:
         for model, total in totals.items():
             before = self._totals.get(model, {})
             rest = {
-                name: round(value - (before.get(name) or 0), 12)
+                name: round(known - (number_in(before.get(name)) or 0), 12)
                 for name, value in total.items()
-                if isinstance(value, int | float) and not isinstance(value, bool)
+                if (known := number_in(value)) is not None
             }
             if any(rest.get(name) for name in ("inputTokens", "outputTokens", "costUSD")):
                 differences[model] = rest
@@ -112,7 +113,7 @@ def _by_model(value: JsonValue) -> dict[str, JsonObject]:
     if not isinstance(value, dict):
         return {}
     models = cast(dict[str, JsonValue], value)
-    return {model: cast(JsonObject, figures) for model, figures in models.items() if isinstance(figures, dict)}
+    return {without_surrogates(model): object_in(figures) for model, figures in models.items()}
 
 
 def _model_usage(model: str, used: JsonObject) -> ModelUsage:
@@ -120,7 +121,6 @@ def _model_usage(model: str, used: JsonObject) -> ModelUsage:
         _count(used, name) for name in ("cacheReadInputTokens", "cacheCreationInputTokens", "inputTokens")
     )
     known = [figure for figure in (read, written, plain) if figure is not None]
-    cost = used.get("costUSD")
     return ModelUsage(
         model=model,
         input_tokens=sum(known) if known else None,
@@ -128,14 +128,14 @@ def _model_usage(model: str, used: JsonObject) -> ModelUsage:
         cache_write_tokens=written,
         output_tokens=_count(used, "outputTokens"),
         reasoning_tokens=_count(used, "thinkingTokens"),
-        cost_usd=cost if isinstance(cost, int | float) else None,
+        cost_usd=number_in(used.get("costUSD")),
     )
 
 
 def _count(used: JsonObject, name: str) -> int | None:
-    value = used.get(name)
-    return int(value) if isinstance(value, int | float) else None
+    value = number_in(used.get(name))
+    return None if value is None else int(value)
 
 
 def _first_text(*values: JsonValue) -> str | None:
-    return next((value for value in values if isinstance(value, str) and value), None)
+    return next((text for value in values if (text := plain_text_in(value))), None)

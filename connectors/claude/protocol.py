@@ -13,8 +13,7 @@ from typing import cast
 
 from bridge_mcp.mapping import MappedTools, error_result, result_of
 from bridge_mcp.protocol import CallRaised, CallWithdrawn, McpServer, Reply
-from connectors._json import JsonObject, compact_json, json_line, object_in
-from connectors._text import without_surrogates
+from connectors._json import JsonObject, compact_json, json_line, object_in, plain_text_in
 from connectors.claude.argv import SERVER_NAME, TOOL_PREFIX
 from connectors.claude.outcome import UsageMeter, not_logged_in
 from connectors.claude.turn_reader import TurnReader
@@ -183,15 +182,14 @@ class ClaudeProtocol:
 
     def _session_begun(self, line: JsonObject) -> list[TurnEvent]:
         """The CLI says with every turn which tools it has: ours must be among them, and no others than asked for."""
-        session_id = line.get("session_id")
-        self.session_id = session_id if isinstance(session_id, str) else self.session_id
-        version = line.get("claude_code_version")
-        if self.ready is not None and self.ready.version is None and isinstance(version, str):
+        self.session_id = plain_text_in(line.get("session_id")) or self.session_id
+        version = plain_text_in(line.get("claude_code_version"))
+        if self.ready is not None and self.ready.version is None:
             self.ready = Ready(parse_version(version))
         tools = line.get("tools")
         if not isinstance(tools, list):
             return []
-        present = {name for name in cast(list[object], tools) if isinstance(name, str)}
+        present = {plain_text_in(name) for name in cast(list[object], tools)} - {""}
         missing = sorted(self._expected - present)
         if missing:
             raise ConnectorUnavailable(
@@ -207,7 +205,7 @@ class ClaudeProtocol:
 
     def _control_request(self, line: JsonObject) -> list[TurnEvent]:
         request_id, body = line.get("request_id"), object_in(line.get("request"))
-        subtype = body.get("subtype")
+        subtype = plain_text_in(body.get("subtype"))
         match subtype:
             case "mcp_message":
                 return self._mcp_message(request_id, body)
@@ -221,13 +219,13 @@ class ClaudeProtocol:
                 self._succeed(request_id, {"action": "cancel"})
                 return []
             case _:
-                kind = f"'control_request/{without_surrogates(str(subtype))[:80]}'"
+                kind = f"'control_request/{subtype[:80]}'"
                 self._refuse(request_id, f"Unsupported control request: {subtype}")
                 return [] if self._turn is None else self._turn.unknown(kind)
 
     def _permission(self, body: JsonObject) -> JsonObject:
         """The host decides over its own tools when it runs them; approvals of others are not routed."""
-        if self._is_ours(str(body.get("tool_name"))):
+        if self._is_ours(plain_text_in(body.get("tool_name"))):
             return {"behavior": "allow", "updatedInput": object_in(body.get("input"))}
         return {"behavior": "deny", "message": _DENIED, "interrupt": False}
 
@@ -284,7 +282,7 @@ class ClaudeProtocol:
         if response.get("request_id") != _INITIALIZE or self.ready is not None:
             return
         if response.get("subtype") != "success":
-            raise PeerProtocolError(f"Claude Code refused to start: {response.get('error')}")
+            raise PeerProtocolError(f"Claude Code refused to start: {plain_text_in(response.get('error'))}")
         answer = object_in(response.get("response"))
         account = object_in(answer.get("account"))
         # "none" and first party: other providers have credentials that the CLI does not name here
@@ -312,8 +310,7 @@ class ClaudeProtocol:
 
 
 def _tool_use_id(meta: JsonObject) -> str | None:
-    value = meta.get("claudecode/toolUseId")
-    return value if isinstance(value, str) and value else None
+    return plain_text_in(meta.get("claudecode/toolUseId")) or None
 
 
 def _user_block(block: ContentBlock) -> JsonObject:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from connectors._json import JsonObject, object_in, objects_in, text_in
+from connectors._json import JsonObject, number_in, object_in, objects_in, plain_text_in, text_in
 from connectors._text import without_surrogates
 from connectors.claude.messages import MessageReader
 from connectors.claude.outcome import UsageMeter, end_of
@@ -79,11 +79,10 @@ class TurnReader:
         """One line, control messages apart. Nothing comes after the end."""
         if self.is_over:
             return []
-        kind = text_in(line.get("type"))
+        kind = plain_text_in(line.get("type"))
         if kind == "system":
-            kind = f"system/{text_in(line.get('subtype'))}"
-        parent = line.get("parent_tool_use_id")
-        parent = parent if isinstance(parent, str) else None
+            kind = f"system/{plain_text_in(line.get('subtype'))}"
+        parent = plain_text_in(line.get("parent_tool_use_id")) or None
         match kind:
             case "stream_event":
                 return self._with_repairs(self.messages.stream_event(object_in(line.get("event")), parent))
@@ -100,12 +99,12 @@ class TurnReader:
             case "rate_limit_event":
                 return _rate_limit(object_in(line.get("rate_limit_info")))
             case _ if kind in _NOTICES:
-                text = without_surrogates(text_in(line.get("content")))
+                text = plain_text_in(line.get("content"))
                 return [notice(_NOTICES[kind], text or kind.removeprefix("system/").replace("_", " "))]
             case _ if kind in _WITHOUT_NEWS:
                 return []
             case _:
-                return self.unknown(f"'{without_surrogates(kind)[:80]}'")
+                return self.unknown(f"'{kind[:80]}'")
 
     # inside
 
@@ -121,7 +120,7 @@ class TurnReader:
         for block in objects_in(body.get("content")):
             if block.get("type") != "tool_use" or self._ours(text_in(block.get("name"))):
                 continue
-            call = self.messages.calls[text_in(block.get("id"))]
+            call = self.messages.calls[plain_text_in(block.get("id"))]
             self._internal.add(call.call_id)
             events.append(
                 internal_tool_started(
@@ -136,7 +135,7 @@ class TurnReader:
 
     def _user(self, line: JsonObject, parent: str | None) -> list[TurnEvent]:
         refused = {
-            text_in(meta.get("id"))
+            plain_text_in(meta.get("id"))
             for meta in objects_in(line.get("tool_result_meta"))
             if object_in(meta.get("permission_decision")).get("decision") == "reject"
         }
@@ -144,7 +143,7 @@ class TurnReader:
         for block in objects_in(object_in(line.get("message")).get("content")):
             if block.get("type") != "tool_result":
                 continue
-            call_id = text_in(block.get("tool_use_id"))
+            call_id = plain_text_in(block.get("tool_use_id"))
             text = without_surrogates(_result_text(block.get("content")))
             if call_id in self._internal:
                 outcome = "refused" if call_id in refused else "failed" if block.get("is_error") else "ok"
@@ -198,19 +197,18 @@ class TurnReader:
 def _retry(line: JsonObject) -> TurnEvent:
     status, error = line.get("error_status"), text_in(line.get("error"))
     code = "rate_limit" if status == 429 or error == "rate_limit" else "retry"
-    delay = line.get("retry_delay_ms")
-    seconds = f"{delay / 1000:.1f} s" if isinstance(delay, int | float) else "a while"
+    delay, attempt, limit = (number_in(line.get(name)) for name in ("retry_delay_ms", "attempt", "max_retries"))
+    seconds = "a while" if delay is None else f"{delay / 1000:.1f} s"
     what = f"status {status}" if isinstance(status, int) else "no answer"
-    text = f"the model's provider: {what}; attempt {line.get('attempt')} of {line.get('max_retries')} in {seconds}"
-    return notice(code, text)
+    return notice(code, f"the model's provider: {what}; attempt {attempt} of {limit} in {seconds}")
 
 
 def _rate_limit(info: JsonObject) -> list[TurnEvent]:
-    status = text_in(info.get("status"))
+    status = plain_text_in(info.get("status"))
     if status in ("", "allowed"):
         return []
-    resets = info.get("resetsAt")
-    return [notice("rate_limit", f"rate limit: {status}" + (f"; resets at {resets}" if resets else ""))]
+    resets = number_in(info.get("resetsAt"))
+    return [notice("rate_limit", f"rate limit: {status}" + ("" if resets is None else f"; resets at {resets}"))]
 
 
 def _source(name: str) -> str:
