@@ -1054,6 +1054,7 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement(
             "R-M2", "Every poll says when the peer or the host last did something, so that silence can be seen.", "R-M2"
         ),
+        Requirement("R-M6", "A second message in an active turn is turn_in_progress and never queued.", "R-M6"),
         Requirement(
             "conversation:ids:repeated",
             "A call id that a peer repeats becomes a request id with a suffix; the call id itself never changes.",

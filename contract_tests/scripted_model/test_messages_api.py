@@ -150,7 +150,7 @@ async def test_past_its_end_the_script_says_so_each_time() -> None:
 async def test_probes_counts_and_knocking_take_no_entry() -> None:
     async with model_and_client({"text": "mine"}) as (model, client):
         assert (await client.head("/")).status_code == 200
-        assert (await client.get("/v1/models")).status_code == 404
+        assert (await client.get("/v1/nothing")).status_code == 404
         assert (await client.post("/api/event_logging", json={})).status_code == 404
         count = await client.post("/v1/messages/count_tokens?beta=true", json=body())
         probe = await client.post("/v1/messages?beta=true", json=body(max_tokens=1))
@@ -161,7 +161,7 @@ async def test_probes_counts_and_knocking_take_no_entry() -> None:
     assert answer.json()["content"][0]["text"] == "mine"
     assert [request.path for request in model.side_requests] == [
         "/",
-        "/v1/models",
+        "/v1/nothing",
         "/api/event_logging",
         "/v1/messages/count_tokens?beta=true",
         "/v1/messages?beta=true",

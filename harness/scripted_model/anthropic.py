@@ -7,14 +7,22 @@ Event order and members as the API's documentation has them; Claude Code 2.1.332
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
 from harness.scripted_model.dialect import ModelAnswer, ModelRequest, PastCall, Reply
+from harness.scripted_model.json_parts import (
+    JSON_HEADERS,
+    SSE_HEADERS,
+    json_reply,
+    objects,
+    retry_headers,
+    route,
+    with_raw_member,
+)
 from harness.scripted_model.script import ScriptedError, ScriptedUsage
 
-_JSON_HEADERS = {"content-type": "application/json"}
 _ERROR_TYPES = {
     401: "authentication_error",
     402: "billing_error",
@@ -33,29 +41,29 @@ class AnthropicDialect:
 
     call_id_prefix = "toolu_"
     message_id_prefix = "msg_"
-    stream_headers: Mapping[str, str] = {
-        "content-type": "text/event-stream; charset=utf-8",
-        "cache-control": "no-cache",
-    }
+    stream_headers: Mapping[str, str] = SSE_HEADERS
 
     def speaks(self, path: str) -> bool:
-        return _route(path) in ("/v1/messages", "/v1/messages/count_tokens")
+        return route(path) in ("/v1/messages", "/v1/messages/count_tokens")
+
+    def lookup(self, path: str) -> Reply | None:
+        return None
 
     def side_reply(self, path: str, body: Mapping[str, JsonValue]) -> Reply | None:
         """Token counts, and the probes that a CLI makes beside its main loop.
 
         A probe asks for one token: the CLI does so to see whether a model exists, with the main model too.
         """
-        if _route(path) == "/v1/messages/count_tokens":
+        if route(path) == "/v1/messages/count_tokens":
             # Four characters a token, as a rule of thumb; nobody relies on the figure.
-            return _json_reply({"input_tokens": max(1, len(json.dumps(body)) // 4)})
+            return json_reply({"input_tokens": max(1, len(json.dumps(body)) // 4)})
         if body.get("max_tokens") == 1:
             answer = ModelAnswer("msg_side", (), ("ok",), (), "max_tokens", ScriptedUsage(output_tokens=1))
             return self.reply(body, answer)
         return None
 
     def read(self, path: str, body: Mapping[str, JsonValue]) -> ModelRequest:
-        tools = tuple(str(tool["name"]) for tool in _objects(body.get("tools")) if "name" in tool)
+        tools = tuple(str(tool["name"]) for tool in objects(body.get("tools")) if "name" in tool)
         return ModelRequest(stream=body.get("stream") is True, tools=tools, past_calls=tuple(_past_calls(body)))
 
     def reply(self, body: Mapping[str, JsonValue], answer: ModelAnswer) -> Reply:
@@ -68,14 +76,14 @@ class AnthropicDialect:
         for call in answer.calls:
             # Spliced as text: a parser would round the numbers that the script wrote.
             block = {"type": "tool_use", "id": call.call_id, "name": call.name}
-            blocks.append(_with_raw_member(block, "input", call.arguments_json))
+            blocks.append(with_raw_member(block, "input", call.arguments_json))
         message = _message(body, answer) | {
             "stop_reason": _stop_reason(answer),
             "stop_sequence": None,
             "usage": _wire_usage(answer.usage),
         }
-        text = _with_raw_member(message, "content", f"[{', '.join(blocks)}]")
-        return Reply(200, text.encode(), {**_JSON_HEADERS, "request-id": _request_id(answer)})
+        text = with_raw_member(message, "content", f"[{', '.join(blocks)}]")
+        return Reply(200, text.encode(), {**JSON_HEADERS, "request-id": _request_id(answer)})
 
     def stream(self, body: Mapping[str, JsonValue], answer: ModelAnswer) -> Iterator[bytes]:
         usage = _wire_usage(answer.usage) | {"output_tokens": 1}
@@ -99,29 +107,17 @@ class AnthropicDialect:
 
     def error(self, error: ScriptedError) -> Reply:
         kind = _ERROR_TYPES.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
-        headers = {} if error.retry_after is None else {"retry-after": f"{error.retry_after:g}"}
-        return _json_reply(
+        headers = retry_headers(error.retry_after)
+        return json_reply(
             {"type": "error", "error": {"type": kind, "message": error.message}, "request_id": "req_scripted"},
             status=error.status,
             headers=headers,
         )
 
 
-def _route(path: str) -> str:
-    return path.partition("?")[0]
-
-
-def _json_reply(value: JsonValue, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
-    return Reply(status, json.dumps(value).encode(), {**_JSON_HEADERS, **(headers or {})})
-
-
-def _objects(value: JsonValue | None) -> Sequence[Mapping[str, JsonValue]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def _past_calls(body: Mapping[str, JsonValue]) -> Iterator[PastCall]:
     """Every `tool_use` of the history with the result that a later message brought."""
-    blocks = [block for message in _objects(body.get("messages")) for block in _objects(message.get("content"))]
+    blocks = [block for message in objects(body.get("messages")) for block in objects(message.get("content"))]
     # Of two results for one id the model goes by the last.
     results = {block.get("tool_use_id"): block for block in blocks if block.get("type") == "tool_result"}
     for block in blocks:
@@ -138,7 +134,7 @@ def _past_calls(body: Mapping[str, JsonValue]) -> Iterator[PastCall]:
 def _text(content: JsonValue | None) -> str:
     if isinstance(content, str):
         return content
-    return "".join(str(block.get("text", "")) for block in _objects(content) if block.get("type") == "text")
+    return "".join(str(block.get("text", "")) for block in objects(content) if block.get("type") == "text")
 
 
 def _blocks(answer: ModelAnswer) -> Iterator[tuple[JsonValue, list[JsonValue]]]:
@@ -181,7 +177,3 @@ def _request_id(answer: ModelAnswer) -> str:
 
 def _event(kind: str, **members: JsonValue | Mapping[str, JsonValue]) -> bytes:
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **members})}\n\n".encode()
-
-
-def _with_raw_member(value: Mapping[str, JsonValue], key: str, raw: str) -> str:
-    return f"{json.dumps(value)[:-1]}, {json.dumps(key)}: {raw}}}"

@@ -76,6 +76,10 @@ class Dialect(Protocol):
         """Whether requests to this path (query included) are ours."""
         ...
 
+    def lookup(self, path: str) -> Reply | None:
+        """The answer to a GET of this path; None: there is nothing."""
+        ...
+
     def side_reply(self, path: str, body: Mapping[str, JsonValue]) -> Reply | None:
         """The answer to what is no model call of the peer's main loop and takes no entry; None: it is one."""
         ...

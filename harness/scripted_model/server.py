@@ -18,11 +18,21 @@ from harness.errors import ConfigError, unwrapped
 from harness.scripted_model.anthropic import AnthropicDialect
 from harness.scripted_model.connection import ClientLeft, Connection
 from harness.scripted_model.dialect import Dialect, Reply
+from harness.scripted_model.gemini import GeminiDialect
+from harness.scripted_model.ollama import OllamaDialect
+from harness.scripted_model.openai_chat import OpenAiChatDialect
+from harness.scripted_model.openai_responses import OpenAiResponsesDialect
 from harness.scripted_model.playback import Playback, Played, ScriptMismatch
 from harness.scripted_model.received import Ending, ReceivedRequest, received
 from harness.scripted_model.script import Script, ScriptedError, ScriptEntry, ScriptSource, read_script
 
-DIALECTS: tuple[Dialect, ...] = (AnthropicDialect(),)
+DIALECTS: tuple[Dialect, ...] = (
+    AnthropicDialect(),
+    OpenAiResponsesDialect(),
+    OpenAiChatDialect(),
+    OllamaDialect(),
+    GeminiDialect(),
+)
 
 
 class ScriptedModel:
@@ -90,6 +100,9 @@ class ScriptedModel:
     def _plan(self, request: ReceivedRequest) -> Reply | tuple[Dialect, Played]:
         """The answer at hand, or the entry to perform; the request learns which entry that is."""
         dialect = next((dialect for dialect in DIALECTS if dialect.speaks(request.path)), None)
+        found = dialect.lookup(request.path) if dialect is not None and request.method == "GET" else None
+        if found is not None:
+            return found
         if dialect is None or request.method != "POST":
             # The Claude CLI knocks with HEAD before it asks, and wants no error.
             return Reply(200) if request.method == "HEAD" else _not_found(request)
