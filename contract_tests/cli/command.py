@@ -76,7 +76,7 @@ class Shell:
             input=stdin.encode() if isinstance(stdin, str) else stdin,
             capture_output=True,
             cwd=self.directory,
-            env={**self._environment(), **environment},
+            env={**self.environment_of_commands(), **environment},
             timeout=TIMEOUT_SECONDS,
             check=False,
         )
@@ -92,7 +92,7 @@ class Shell:
             stderr=subprocess.PIPE,
             text=True,
             cwd=self.directory,
-            env=self._environment(),
+            env=self.environment_of_commands(),
         ) as process:
             try:
                 yield process
@@ -110,7 +110,7 @@ class Shell:
                 stdout=theirs,
                 stderr=theirs,
                 cwd=self.directory,
-                env={**self._environment(), "TERM": "xterm-256color", **environment},
+                env={**self.environment_of_commands(), "TERM": "xterm-256color", **environment},
                 start_new_session=True,
                 preexec_fn=_take_terminal,
             )
@@ -123,7 +123,7 @@ class Shell:
             process.wait()
             os.close(ours)
 
-    def _environment(self) -> dict[str, str]:
+    def environment_of_commands(self) -> dict[str, str]:
         home = str(self.directory)
         return {
             "PATH": "/usr/bin:/bin",

@@ -99,7 +99,7 @@ def test_notices_and_plans_are_told_and_text_is_not() -> None:
         TextDelta(sequence_no=3, at=0, text="Hello"),
     ]
     texts = [text for _, text in told(*items)]
-    assert texts == ["· rate_limit: slow down", "  [x] look", "  [ ] act", "  [ ] rest"]
+    assert texts == ["· rate limit: slow down", "  [x] look", "  [ ] act", "  [ ] rest"]
 
 
 @requirement("cli:run:arguments-cut")

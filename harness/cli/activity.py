@@ -71,7 +71,8 @@ class Activity:
                     yield Line(Style.QUIET, f"  [{marks.get(cast(PlanEntryStatus, entry.status), ' ')}] {entry.text}")
             case Notice(code=code, text=text):
                 style = Style.QUIET if code in ("peer_started", "cancel_requested") else Style.ALERT
-                yield Line(style, f"· {code}: {text}" if text else f"· {code}")
+                what = code.replace("_", " ")
+                yield Line(style, f"· {what}: {text}" if text else f"· {what}")
             case ItemDiscarded(reason=reason):
                 yield Line(Style.QUIET, f"· the peer starts its message again ({reason})")
             case _:

@@ -25,10 +25,11 @@ from harness.orchestrator.lines import ItemLine, Line
 from harness.scripted_model import open_scripted_model
 
 _TURN_MS = 120_000
-_WITH_THE_REAL_MODEL = """\
+_WHAT_IT_WAS = """\
 The CLI was the real one, the model was a script: nothing left this machine.
-With the real model (log in with 'claude /login', or export ANTHROPIC_API_KEY=...) and your own functions, type:
-
+For the real model log in ('claude /login', or export ANTHROPIC_API_KEY=...), put your functions into tools.py and type:
+"""
+_WITH_THE_REAL_MODEL = """\
     harness run "What is the weather in Oslo?" --connector claude --tools tools.py"""
 
 
@@ -93,7 +94,8 @@ class _DemoView:
         if completion.error is not None:
             complain(completion.error.message)
         else:
-            self.write_line(ShownLine(Style.QUIET, _WITH_THE_REAL_MODEL))
+            self.write_line(ShownLine(Style.QUIET, _WHAT_IT_WAS))
+            self.write_line(ShownLine(Style.CALL, _WITH_THE_REAL_MODEL))
 
     def write_line(self, line: ShownLine) -> None:
         self._text.line(line)

@@ -18,7 +18,7 @@ from harness.contract.content import ContentBlock, TextBlock, as_content
 from harness.contract.conversational_llm import ConversationalLLM
 from harness.contract.options import ConversationOptions, TurnOptions
 from harness.contract.output import OutputItem, StopReason
-from harness.errors import HarnessError, InvalidArgument, PeerProtocolError, unwrapped
+from harness.errors import HarnessError, InvalidArgument, PeerLost, PeerProtocolError, unwrapped
 from harness.orchestrator.approvals import Answers, ApprovalMode, Approver, Prepared, approver_for
 from harness.orchestrator.completion import Completion
 from harness.orchestrator.lines import ItemLine, Line
@@ -257,6 +257,8 @@ async def _end(llm: ConversationalLLM, conversation_id: str) -> None:
     with anyio.move_on_after(END_SECONDS, shield=True):
         try:
             await llm.end_conversation(conversation_id)
+        except PeerLost:
+            logger.info("conversation '%s' went with its server", conversation_id)
         except HarnessError as error:  # what came before matters more: the completion, or the error on its way
             logger.warning("conversation '%s' could not be ended: %s", conversation_id, error)
 
