@@ -47,7 +47,9 @@ def end_of(result: JsonObject, *, api_error: JsonObject | None, last_stop_reason
     kind = _first_text((api_error or {}).get("error"), result.get("api_error"))
     text = plain_text_in(result.get("result"))
     is_too_long = terminal == "prompt_too_long" or text.startswith("Prompt is too long")
-    if is_too_long or last_stop_reason == "model_context_window_exceeded":
+    # without streaming the model's stop reason is unknown and only the words tell the two limits apart
+    is_full = last_stop_reason == "model_context_window_exceeded" or "reached its context window" in text
+    if is_too_long or is_full:
         return TurnFailed(ContextOverflow(text or "the model's context window is full"))
     if kind == "max_output_tokens":
         return TurnEnded(StopReason.MAX_TOKENS)
@@ -59,9 +61,12 @@ def _provider_error(result: JsonObject, kind: str | None, text: str) -> HarnessE
         return not_logged_in()
     status = result.get("api_error_status")
     status = status if isinstance(status, int) else None
-    reason = _STATUS_REASONS.get(status or 0) or _REASONS.get(kind or "")
+    if result.get("api_error") == "connection_failed":
+        reason = "network"
+    else:
+        reason = _STATUS_REASONS.get(status or 0) or _REASONS.get(kind or "")
     if reason is None:
-        reason = "network" if result.get("api_error") == "connection_failed" else "server"
+        reason = "request" if status is not None and 400 <= status < 500 else "server"
     # `errors` is diagnostics of the CLI, not for people
     unexplained = f"Claude Code ended the turn without a word why ('{plain_text_in(result.get('terminal_reason'))}')"
     return ProviderError(

@@ -60,7 +60,7 @@ class ClaudeSession:
                     self._protocol.receive(await self._process.receive())
                     self._flush()
             except PeerLost as error:
-                if self._protocol.resume_failed:
+                if self._protocol.resume_failed or "No conversation found" in error.stderr_tail:
                     raise ResumeFailed from error
                 raise self._no_start(f"'{program}' did not start: {error.message}", error) from error
         ready = self._protocol.ready
