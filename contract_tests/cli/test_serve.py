@@ -66,11 +66,13 @@ async def test_it_prints_its_address_only_serves_and_ends_cleanly_on_a_signal(en
             ids = await begin(llm)
             await until(llm, ids, is_waiting)
             connectors = await llm.list_connectors()
+            about_itself = [(Path("/proc") / str(process.pid) / name).read_bytes() for name in ("cmdline", "environ")]
             process.send_signal(end)
             rest, stderr = process.communicate(timeout=10)
 
     assert (rest, stderr, process.returncode) == ("", "", 0)
     assert token
+    assert not any(token.encode() in text for text in about_itself)
     assert find_local_token(url) is None
     assert [(one.name, one.is_default) for one in connectors] == [("fake", True)]
 

@@ -54,6 +54,22 @@ async def test_pages_may_call_only_from_origins_that_were_allowed() -> None:
 
 
 @requirement("R-K3")
+async def test_a_browser_may_ask_first_from_an_allowed_origin_only() -> None:
+    ask = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization"}
+    async with open_server(SCRIPT, allowed_origins=["https://mine.example"]) as server:
+        async with client_of(server, token=None) as client:
+            mine = await client.options(PATH, headers={"Origin": "https://mine.example", **ask})
+            evil = await client.options(PATH, headers={"Origin": "https://evil.example", **ask})
+            none = await client.options(PATH, headers=ask)
+        async with client_of(server) as client:
+            answer = await client.get(PATH, headers={"Origin": "https://mine.example"})
+
+    assert (mine.status_code, evil.status_code, none.status_code) == (200, 403, 401)
+    assert mine.headers["access-control-allow-origin"] == "https://mine.example"
+    assert answer.headers["access-control-allow-origin"] == "https://mine.example"
+
+
+@requirement("R-K3")
 async def test_host_and_origin_are_judged_before_the_token() -> None:
     async with open_server(SCRIPT) as server, client_of(server, token=None) as client:
         found = {

@@ -15,6 +15,7 @@ import pytest
 from contract_tests.llm_suite import Peer, open_house, open_server
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.http import begin_turn, chunked, client_of, problem_of
+from harness.contract import TurnState
 from harness.settings import Rights
 from harness.surfaces.auth import Token
 from harness.surfaces.native import OPERATIONS
@@ -340,3 +341,53 @@ async def test_leaving_the_server_settles_polls_that_are_still_parked() -> None:
             await server.waiters.wait_for(1)
 
     assert states == ["running"]
+
+
+@requirement("http:shutdown")
+async def test_a_server_that_is_cancelled_also_stops_in_order() -> None:
+    states: list[str] = []
+    servers: list[Server] = []
+
+    async def poll(server: Server, turn: str) -> None:
+        async with client_of(server) as client:
+            answer = await client.get(turn, params={"since_sequence_no": 1, "max_wait_ms": 60_000})
+            states.append(answer.json()["status"])
+
+    with anyio.fail_after(5):
+        async with open_house([HANG]) as house, anyio.create_task_group() as group:
+            with anyio.CancelScope() as scope:
+                async with serve(house) as server:
+                    async with client_of(server) as client:
+                        turn = await begin_turn(client)
+                    group.start_soon(poll, server, turn)
+                    await server.waiters.wait_for(1)
+                    servers.append(server)
+                    scope.cancel()
+                    await anyio.sleep_forever()
+
+    assert states == ["running"]
+    with pytest.raises(OSError):
+        await anyio.connect_tcp("127.0.0.1", int(servers[0].url.rpartition(":")[2]))
+
+
+class _Recorder:
+    """A harness that only notes what a poll asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[object, ...]] = []
+
+    def for_owner(self, owner: str, rights: Rights) -> Any:
+        return self
+
+    async def poll_turn(self, *asked: object) -> TurnState:
+        self.asked.append(asked)
+        return TurnState(status="running", sequence_no=0, last_activity_at=0, started_at=0)
+
+
+@requirement("http:routes")
+async def test_a_poll_waits_for_at_most_a_minute() -> None:
+    recorder = _Recorder()
+    async with serve(recorder) as server, client_of(server) as client:
+        await client.get("/v1/conversations/c/turns/t")
+        await client.get("/v1/conversations/c/turns/t", params={"max_wait_ms": 600_000, "max_items": 7})
+    assert recorder.asked == [("c", "t", 0, 0, 1000), ("c", "t", 0, 60_000, 7)]

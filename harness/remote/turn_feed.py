@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -44,7 +44,7 @@ class TurnFeed:
         self._connection = connection
         self._path = path
         self._start = since
-        self._steps: deque[_Step] = deque()
+        self._steps: list[_Step] = []
         self._kept_bytes = 0
         self._failure: HarnessError | None = None
         self._changed = anyio.Event()
@@ -136,9 +136,16 @@ class TurnFeed:
         state = self._connection.read(TurnState, event.data)
         self._steps.append(_Step(self._head, state, len(event.data)))
         self._kept_bytes += len(event.data)
-        while self._kept_bytes > _WINDOW_BYTES and len(self._steps) > 1:
-            self._kept_bytes -= self._steps.popleft().size
+        if self._kept_bytes > _WINDOW_BYTES * 1.1:  # rarely, as it moves what stays
+            self._drop_oldest()
         self._note()
+
+    def _drop_oldest(self) -> None:
+        dropped = 0
+        while self._kept_bytes > _WINDOW_BYTES and dropped < len(self._steps) - 1:
+            self._kept_bytes -= self._steps[dropped].size
+            dropped += 1
+        del self._steps[:dropped]
 
     def _is_forgotten(self) -> bool:
         """Looked at with every event and heartbeat."""
@@ -172,15 +179,16 @@ class TurnFeed:
             return None
         items: list[OutputItem] = []
         last: _Step | None = None
-        for step in self._steps:
+        first = bisect_right(self._steps, since, key=_number)
+        for step in self._steps[first : first + max_items] or self._steps[-1:]:
             new = [item for item in step.state.new_output_items if item.sequence_no > since]
             if len(items) + len(new) > max_items:
                 break
             items += new
             last = step
-        newest = self._steps[-1]
-        if last is None or (last is not newest and last.state.sequence_no <= since):
+        if last is None:
             return None  # the first event with something new does not fit
+        newest = self._steps[-1]
         has_more = last is not newest or last.state.has_more
         return last.state.model_copy(
             update={
@@ -189,3 +197,7 @@ class TurnFeed:
                 "sequence_no": max(since, last.state.sequence_no),
             }
         )
+
+
+def _number(step: _Step) -> int:
+    return step.state.sequence_no

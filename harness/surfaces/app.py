@@ -9,6 +9,8 @@ from json import dumps
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -36,7 +38,18 @@ def build_app(
     """The application for a server that is bound to `host`."""
     routes = [Route(one.path, one.endpoint(served), methods=[one.method]) for one in OPERATIONS]
     routes += [Route("/healthz", _health), Route("/openapi.json", _openapi)]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: answer_routing_error})
+    # the Guard has judged Origin before; this tells browsers that the page may read what it gets
+    pages = Middleware(
+        CORSMiddleware,
+        allow_origins=tuple(allowed_origins),
+        allow_methods=("GET", "POST", "PUT", "DELETE"),
+        allow_headers=("Authorization", "Content-Type", "Last-Event-ID"),
+    )
+    app = Starlette(
+        routes=routes,
+        middleware=[pages] if allowed_origins else [],
+        exception_handlers={HTTPException: answer_routing_error},
+    )
     return Guard(app, tokens=tokens, host=host, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins)
 
 

@@ -66,7 +66,7 @@ class Guard:
             return
         headers = Headers(scope=scope)
         refusal = self._wrong_address(headers) or self._wrong_origin(headers)
-        if refusal is None and scope["path"] not in WITHOUT_TOKEN:
+        if refusal is None and scope["path"] not in WITHOUT_TOKEN and not _is_preflight(scope, headers):
             refusal = self._wrong_token(scope, headers)
         if refusal is None:
             await self._app(scope, receive, send)
@@ -99,6 +99,11 @@ class Guard:
             return None
         problem = "a bearer token is needed" if not given else "the bearer token is not one of this server's"
         return Unauthorized(f"{problem}: send 'Authorization: Bearer TOKEN'"), 401
+
+
+def _is_preflight(scope: Scope, headers: Headers) -> bool:
+    """A browser asks whether a page may call; it has no token yet. Its Origin was allowed, or we are not here."""
+    return scope["method"] == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers
 
 
 def _host_names(host: str) -> set[str]:

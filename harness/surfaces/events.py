@@ -19,7 +19,7 @@ import anyio
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from harness.contract.output import TERMINAL
+from harness.contract.output import TERMINAL, TextDelta, ThinkingDelta
 from harness.contract.state import TurnState
 from harness.errors import HarnessError, Internal
 from harness.surfaces.call import Call, whole_number
@@ -34,6 +34,9 @@ _HEADERS = [
     (b"x-accel-buffering", b"no"),
 ]
 _LAST_WORDS_SECONDS = 1.0
+_PACE_SECONDS = 0.005
+"""Deltas that follow each other faster than this go into one event: nobody reads faster, and each event costs."""
+_DELTAS = (TextDelta, ThinkingDelta)
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +86,7 @@ class _EventStream(Response):
             while True:
                 state = await self._poll(since_sequence_no=since)
                 over = state.status in TERMINAL
+                sent_at = anyio.current_time()
                 if state.new_output_items or over:
                     yield _state_frame(state, since)
                 else:
@@ -90,6 +94,8 @@ class _EventStream(Response):
                 if over:
                     return
                 since = state.sequence_no
+                if state.new_output_items and all(isinstance(item, _DELTAS) for item in state.new_output_items):
+                    await anyio.sleep_until(sent_at + _PACE_SECONDS)
         except HarnessError as error:
             yield encode_event("problem", encode_problem(error))
         except Exception:

@@ -89,12 +89,12 @@ def _parameters(operation: Operation) -> list[JsonValue]:
         found += [
             _query("since_sequence_no", 0, "The number of the last item the client has"),
             _query("max_wait_ms", 0, "How long to wait for something newer; at most 60000"),
-            _query("max_items", 1000, "At most so many items per answer or event"),
+            _query("max_items", 1000, "At most so many items per answer or event", minimum=1),
             {"name": "Last-Event-ID", "in": "header", "schema": {"type": "integer", "minimum": 0}},
         ]
     return found
 
 
-def _query(name: str, default: int, description: str) -> JsonValue:
-    schema: JsonValue = {"type": "integer", "minimum": 0, "default": default}
+def _query(name: str, default: int, description: str, *, minimum: int = 0) -> JsonValue:
+    schema: JsonValue = {"type": "integer", "minimum": minimum, "default": default}
     return {"name": name, "in": "query", "description": description, "schema": schema}
