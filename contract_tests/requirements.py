@@ -1190,5 +1190,32 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("scripted-model:ollama", "The scripted model speaks Ollama's native API.", "ours"),
         Requirement("scripted-model:gemini", "The scripted model speaks the Gemini API.", "ours"),
         Requirement("scripted-model:errors", "Errors have the shape of the API that was asked.", "ours"),
+        # --- connectors for bare models -----------------------------------------------------------------------------
+        Requirement("openai:turn", "A turn passes ids, order, parallelism and text through, in both APIs.", "contract 4"),
+        Requirement(
+            "openai:responses:items-go-back",
+            "With the Responses API every item goes back as it came, reasoning before its calls, and nothing is stored.",
+            "ours",
+        ),
+        Requirement("openai:responses:chained", "The server may keep the history, by option.", "ours"),
+        Requirement("openai:images", "Images reach the model from prompts and from tool results.", "contract 3"),
+        Requirement("openai:turn-options", "Every option of a turn is on the wire.", "contract 2"),
+        Requirement("openai:stop-reasons", "The API's ends become our stop reasons; a cut call is not run.", "contract 3"),
+        Requirement("openai:errors", "Refusals of the server fail the turn with their reason and status.", "contract 7"),
+        Requirement("openai:cancel", "A cancel closes the connection; what was heard stays in the history.", "contract 5"),
+        Requirement("openai:history", "A seeded history is on the wire with its pairs.", "contract 2"),
+        Requirement("openai:key", "A key goes only to the server it is for; without one it says what to type.", "ours"),
+        Requirement(
+            "openai:chat:tolerance",
+            "What compatible servers get wrong comes out as if they had been right; no call is lost, merged or invented.",
+            "ours",
+        ),
+        Requirement("openai:responses:events", "Every event and end of a response is read as what it means.", "ours"),
+        Requirement("openai:responses:llama-server", "What llama.cpp's server does otherwise is tolerated.", "ours"),
+        Requirement(
+            "openai:responses:hosted-tools",
+            "Tools the provider runs are shown as its own; its approvals are requests; secrets stay here unless shared.",
+            "contract 2",
+        ),
     )
 )

@@ -7,6 +7,7 @@ it has said (`ModelAnswer`). A vendor's JSON stays in the connector.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -91,6 +92,8 @@ class ModelRequest:
     temperature: float | None = None
     max_output_tokens: int | None = None
     output_schema_json: str | None = None
+    is_cut: bool = False
+    """Older parts are left out or shortened: what a provider keeps of the conversation is something else."""
     estimated_tokens: int = 0
     """Our calibrated guess of the prompt's size."""
 
@@ -112,6 +115,10 @@ class ModelAnswer:
 
 class Heard(Protocol):
     """What the loop hears while the model speaks. Sync, never blocks; each call is shown at once."""
+
+    def one_read(self) -> AbstractContextManager[None]:
+        """What is heard meanwhile came in one read of the wire and is shown together."""
+        ...
 
     def text(self, text: str, message: int = 0) -> None:
         """A piece of the answer's message with that number."""

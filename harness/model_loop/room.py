@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from harness.connector import TurnSink
@@ -57,6 +58,7 @@ class Room:
             temperature=asking.temperature,
             max_output_tokens=max_output_tokens,
             output_schema_json=asking.output_schema_json,
+            is_cut=self._history.cuts != Cuts(),
             estimated_tokens=int(self.last_estimate * Calibration.of(self._history.entries).factor),
         )
 
@@ -144,6 +146,9 @@ class Room:
 
 class _Unheard(Heard):
     """A model call of the loop's own: nobody listens while it speaks."""
+
+    def one_read(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def text(self, text: str, message: int = 0) -> None: ...
 
