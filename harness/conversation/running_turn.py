@@ -70,6 +70,7 @@ class Parked:
     def __init__(self, request: HostRequest) -> None:
         self.answered = anyio.Event()
         self.response = answers.cancelled(request)
+        self.waiters = 0
 
     def release(self, response: HostResponse | None = None) -> None:
         """Ends the wait; without a response the waiting task gets the synthetic error."""
@@ -123,7 +124,8 @@ class RunningTurn:
         self.lost: PeerLost | None = None
         """Set when the turn failed because its peer was lost."""
         self.session_was_gone = False
-        """The peer was dead before the message was sent; the turn may run in a new session."""
+        """The peer was dead before the message was sent; the turn runs in a new session, once."""
+        self._tried_before = False
         self.visible = self._noted = self.turn.head
         """The number up to which polls may look: everything that must be durable first is."""
         self._journal = journal
@@ -139,6 +141,8 @@ class RunningTurn:
         self._run_scope = anyio.CancelScope()
         self._run_returned = anyio.Event()
         self._parked: dict[str, Parked] = {}
+        """What waits in `ask`, by the peer's name for it; a released one is gone from here."""
+        self._interrupt_returned = False
         self._changed: anyio.Event | None = None
         self._deadlines_changed = anyio.Event()
         self._watched_since = clock()
@@ -208,17 +212,25 @@ class RunningTurn:
         peer_id = request.peer_request_id
         if peer_id is None:
             raise PeerProtocolError(f"a request of kind '{request.kind}' came without an id")
-        parked = self._parked.setdefault(peer_id, Parked(request))
+        parked = self._parked.get(peer_id)
+        is_first = parked is None
+        if parked is None:
+            parked = self._parked[peer_id] = Parked(request)
+        parked.waiters += 1
         try:
-            self.emit(RequestRaised(request))
-            if self.turn.is_over:
+            if is_first:
+                self.emit(RequestRaised(request))
+            if self.turn.is_over or self._interrupt_returned:
                 parked.release()
             await parked.answered.wait()
         except BaseException:
-            self.emit(RequestWithdrawn(peer_id))
+            if parked.waiters == 1:
+                self.emit(RequestWithdrawn(peer_id))
             raise
         finally:
-            self._parked.pop(peer_id, None)
+            parked.waiters -= 1
+            if parked.waiters == 0 and self._parked.get(peer_id) is parked:
+                del self._parked[peer_id]
         yield parked.response
 
     # what the conversation drives
@@ -239,6 +251,7 @@ class RunningTurn:
         if self.turn.is_over:
             return
         self._session = session
+        self._tried_before, self.session_was_gone, self.session_is_usable = self.session_was_gone, False, True
         try:
             async with anyio.create_task_group() as group:
                 self._group = group
@@ -288,7 +301,9 @@ class RunningTurn:
                 else:
                     await session.run_turn(self.content, self.options, self)
         except SessionGone:
-            self.session_was_gone, self.session_is_usable = True, False
+            self.session_was_gone, self.session_is_usable = not self._tried_before, False
+            if self._tried_before:
+                self.fail_by_peer(PeerLost("the peer was dead before the message was sent, in a new session too"))
         except HarnessError as error:
             self.session_is_usable = not isinstance(error, PeerLost | PeerProtocolError)
             self.fail_by_peer(error)
@@ -372,7 +387,7 @@ class RunningTurn:
     def _deliver(self, request: HostRequest, response: HostResponse) -> None:
         if self.turn.is_over:
             return
-        parked = self._parked.get(request.peer_request_id or "")
+        parked = self._parked.pop(request.peer_request_id or "", None)
         if parked is not None:
             parked.release(response)
         elif self._session is not None:
@@ -387,22 +402,26 @@ class RunningTurn:
 
     async def _interrupt(self, session: Session) -> None:
         """Stops the peer within a bound; a session that does not return is left behind."""
-        try:
-            with anyio.move_on_after(self._settings.interrupt_seconds), unwrapped():
-                await session.interrupt()
-        except HarnessError as error:
-            logger.info("interrupt of turn '%s' failed: %s", self.turn_id, error)
-        self._release_parked()
-        with anyio.move_on_after(self._settings.settle_seconds):
-            await self._run_returned.wait()
-        if not self._run_returned.is_set():
+        with anyio.move_on_after(self._settings.interrupt_seconds) as bound:
+            try:
+                with unwrapped():
+                    await session.interrupt()
+            except HarnessError as error:
+                logger.info("interrupt of turn '%s' failed: %s", self.turn_id, error)
+        if not bound.cancelled_caught:  # a peer that may not have stopped gets no result: it would call its model again
+            self._interrupt_returned = True
+            self._release_parked()
+            with anyio.move_on_after(self._settings.settle_seconds):
+                await self._run_returned.wait()
+        if bound.cancelled_caught or not self._run_returned.is_set():
             self.session_is_usable = False
             self._run_scope.cancel()
         self.emit(TurnEnded("cancelled"))
 
     def _release_parked(self) -> None:
-        for parked in self._parked.values():
-            parked.release()
+        parked, self._parked = self._parked, {}
+        for one in parked.values():
+            one.release()
 
     def _active_at(self) -> int:
         """A restored turn is idle from its return on, not from the crash on."""
