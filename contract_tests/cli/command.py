@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -94,9 +95,12 @@ class Shell:
             cwd=self.directory,
             env=self.environment_of_commands(),
         ) as process:
+            too_long = threading.Timer(TIMEOUT_SECONDS, process.kill)
+            too_long.start()
             try:
                 yield process
             finally:
+                too_long.cancel()
                 process.kill()
 
     @contextmanager
@@ -116,9 +120,12 @@ class Shell:
             )
         finally:
             os.close(theirs)
+        too_long = threading.Timer(TIMEOUT_SECONDS, process.kill)
+        too_long.start()
         try:
             yield Screen(ours, process)
         finally:
+            too_long.cancel()
             process.kill()
             process.wait()
             os.close(ours)

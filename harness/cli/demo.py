@@ -16,7 +16,8 @@ Examples:
 
 def demo(
     log: Annotated[
-        Path | None, typer.Option(help="Append each request that the model received to this file, one JSON line.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Append each request that the model received to this file, one JSON line."),
     ] = None,
     plain: Annotated[bool, typer.Option("--plain", help="No colours; also by NO_COLOR or without a terminal.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more, with tracebacks.")] = False,

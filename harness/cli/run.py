@@ -71,13 +71,23 @@ class RunArguments:
 
 
 def run(
-    prompt: Annotated[str | None, typer.Argument(help="What to say; without it, or with '-', stdin is read.")] = None,
+    prompt: Annotated[
+        str | None, typer.Argument(metavar="PROMPT", help="What to say; without it, or with '-', stdin is read.")
+    ] = None,
     connector: Annotated[
         str | None,
-        typer.Option(envvar="HARNESS_CONNECTOR", help="Who answers: claude, fake ... By default the first usable one."),
+        typer.Option(
+            metavar="NAME",
+            envvar="HARNESS_CONNECTOR",
+            help="Who answers: claude, fake ... By default the first usable one.",
+        ),
     ] = None,
-    model: Annotated[str | None, typer.Option("-m", "--model", help="Model, by the connector's name for it.")] = None,
-    system: Annotated[str | None, typer.Option(help="System prompt, in place of the connector's own.")] = None,
+    model: Annotated[
+        str | None, typer.Option("-m", "--model", metavar="NAME", help="Model, by the connector's name for it.")
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="System prompt, in place of the connector's own.")
+    ] = None,
     tools: Annotated[
         list[str] | None,
         typer.Option(
@@ -88,7 +98,7 @@ def run(
         list[str] | None,
         typer.Option(metavar="NAME,...", help="Tools of the peer's own that it may use; by default none."),
     ] = None,
-    cwd: Annotated[Path | None, typer.Option(help="Directory the peer works in.")] = None,
+    cwd: Annotated[Path | None, typer.Option(metavar="DIRECTORY", help="Directory the peer works in.")] = None,
     approve: Annotated[
         Approve | None,
         typer.Option(
@@ -96,8 +106,8 @@ def run(
             "'wait' (with --url) leaves it to whoever answers there.",
         ),
     ] = None,
-    max_turns: Annotated[int | None, typer.Option(min=1, help="Most model calls.")] = None,
-    max_output_tokens: Annotated[int | None, typer.Option(min=1, help="Most output tokens.")] = None,
+    max_turns: Annotated[int | None, typer.Option(metavar="NUMBER", min=1, help="Most model calls.")] = None,
+    max_output_tokens: Annotated[int | None, typer.Option(metavar="NUMBER", min=1, help="Most output tokens.")] = None,
     effort: Annotated[EffortChoice | None, typer.Option(help="How hard the model thinks.")] = None,
     timeout: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Longest time for all: 90s, 10m, 2h, or seconds.")
@@ -112,7 +122,9 @@ def run(
     plain: Annotated[
         bool, typer.Option("--plain", help="No colours and no live text; also by NO_COLOR or without a terminal.")
     ] = False,
-    url: Annotated[str | None, typer.Option(help="A running 'harness serve'; tools still run here.")] = None,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="A running 'harness serve'; tools still run here.")
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
@@ -120,7 +132,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be started, start nothing.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
 ) -> None:
-    """Say one thing to an agent or model, and let it call your Python functions.
+    """Ask an agent or model, with your functions as its tools.
 
     The answer goes to stdout, all else to stderr. Exit codes: 0 answered, 1 failed, 2 wrong usage, 3 connector not
     available, 4 cut off by a limit, 5 refused by the model, 124 out of time, 130 interrupted.

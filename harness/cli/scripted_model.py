@@ -19,7 +19,10 @@ def scripted_model(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
     log: Annotated[Path | None, typer.Option(help="Append each received request to this file, one JSON line.")] = None,
 ) -> None:
-    """Serve a model that follows a script until Ctrl-C: Anthropic, OpenAI, Ollama and Gemini APIs."""
+    """Serve a model that follows a script.
+
+    It speaks the Anthropic, OpenAI, Ollama and Gemini APIs on loopback, until Ctrl-C.
+    """
     import anyio
 
     from harness.errors import ConfigError
