@@ -1056,6 +1056,12 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement("R-M6", "A second message in an active turn is turn_in_progress and never queued.", "R-M6"),
         Requirement(
+            "conversation:any-host-any-peer",
+            "Whatever host and peer do, in whatever order, every request gets one outcome, nothing is pending after the "
+            "end, nobody hangs, and the next turn is clean.",
+            "ours",
+        ),
+        Requirement(
             "conversation:ids:repeated",
             "A call id that a peer repeats becomes a request id with a suffix; the call id itself never changes.",
             "contract 4",
@@ -1191,7 +1197,9 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("scripted-model:gemini", "The scripted model speaks the Gemini API.", "ours"),
         Requirement("scripted-model:errors", "Errors have the shape of the API that was asked.", "ours"),
         # --- connectors for bare models -----------------------------------------------------------------------------
-        Requirement("openai:turn", "A turn passes ids, order, parallelism and text through, in both APIs.", "contract 4"),
+        Requirement(
+            "openai:turn", "A turn passes ids, order, parallelism and text through, in both APIs.", "contract 4"
+        ),
         Requirement(
             "openai:responses:items-go-back",
             "With the Responses API every item goes back as it came, reasoning before its calls, and nothing is stored.",
@@ -1200,9 +1208,15 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("openai:responses:chained", "The server may keep the history, by option.", "ours"),
         Requirement("openai:images", "Images reach the model from prompts and from tool results.", "contract 3"),
         Requirement("openai:turn-options", "Every option of a turn is on the wire.", "contract 2"),
-        Requirement("openai:stop-reasons", "The API's ends become our stop reasons; a cut call is not run.", "contract 3"),
-        Requirement("openai:errors", "Refusals of the server fail the turn with their reason and status.", "contract 7"),
-        Requirement("openai:cancel", "A cancel closes the connection; what was heard stays in the history.", "contract 5"),
+        Requirement(
+            "openai:stop-reasons", "The API's ends become our stop reasons; a cut call is not run.", "contract 3"
+        ),
+        Requirement(
+            "openai:errors", "Refusals of the server fail the turn with their reason and status.", "contract 7"
+        ),
+        Requirement(
+            "openai:cancel", "A cancel closes the connection; what was heard stays in the history.", "contract 5"
+        ),
         Requirement("openai:history", "A seeded history is on the wire with its pairs.", "contract 2"),
         Requirement("openai:key", "A key goes only to the server it is for; without one it says what to type.", "ours"),
         Requirement(
