@@ -16,6 +16,7 @@ PUBLIC_NAMES: dict[str, list[str]] = {
     ],
     "connectors.claude": ["ClaudeConnector", "ClaudeOptions"],
     "connectors.fake": ["FakeConfig", "FakeConnector", "Script", "Seen"],
+    "connectors.ollama": ["OllamaConfig", "OllamaConnector"],
     "connectors.openai": ["OpenAiConfig", "OpenAiConnector"],
     "harness": [
         "Completion",

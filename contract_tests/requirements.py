@@ -48,6 +48,31 @@ def requirement(*ids: str) -> pytest.MarkDecorator:
 
 REQUIREMENTS: dict[str, Requirement] = _by_id(
     (
+        # --- policy -------------------------------------------------------------------------------------------------
+        Requirement(
+            "policy:order",
+            "Hooks, deny rules, ask rules, the mode, allow rules, then somebody is asked: the first that speaks decides.",
+            "design 9",
+        ),
+        Requirement(
+            "policy:hooks",
+            "A hook denies, asks or changes arguments; its allow never beats a deny or ask rule, its failure denies.",
+            "design 9",
+        ),
+        Requirement("policy:commands", "An allow rule never matches a part of a compound command.", "design 9"),
+        Requirement("policy:commands:deny", "A deny rule finds its command wherever it may be run in a line.", "ours"),
+        Requirement("policy:paths", "Paths match as written and where their links lead, from the working directory.", "ours"),
+        Requirement("policy:urls", "URLs match by host, and only where every client would go to that host.", "ours"),
+        Requirement("policy:text-form", "The short form of a rule is read and written without a change.", "contract 2"),
+        Requirement("policy:unreadable", "Arguments that two readers could understand differently are never allowed.", "ours"),
+        Requirement("policy:files", "What is wrong in a policy names file, key and what was expected.", "contract 7"),
+        Requirement("policy:layers", "One layer decides, the deny rules of all stay in force.", "ours"),
+        Requirement("policy:probes", "A fixed table of bypasses is ruled as expected.", "ours"),
+        Requirement(
+            "policy:delegation:never-wider",
+            "A delegated policy allows nothing that the host's policy would not allow.",
+            "contract 1",
+        ),
         # --- packaging and layout -----------------------------------------------------------------------------------
         Requirement(
             "packaging:wheel:three-packages",
@@ -745,10 +770,35 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "Images pass in prompts and in tool results.",
             "contract 2",
         ),
+        # --- claude: approvals and questions ------------------------------------------------------------------------
         Requirement(
-            "claude:approvals:denied",
-            "As long as approvals are not routed they are denied with a reason, and nothing waits for one.",
+            "claude:approvals:routed",
+            "Whether an internal tool may run is a request of kind approval that names the call; several wait at once.",
+            "contract 4",
+        ),
+        Requirement(
+            "claude:approvals:answers",
+            "Allowed once, always, with other arguments, denied with a reason, denied and stopped: the CLI does so.",
+            "contract 4",
+        ),
+        Requirement(
+            "claude:approvals:no-files",
+            "Allowing always is remembered by the CLI's process and writes no file into the user's project.",
             "ours",
+        ),
+        Requirement("claude:approvals:own-tools", "The host's own tools are never asked about.", "contract 2"),
+        Requirement(
+            "claude:questions",
+            "A question of the model reaches the host with its options; choices and free text reach the model.",
+            "contract 4",
+        ),
+        Requirement(
+            "claude:questions:elicitation",
+            "A question of a delegated MCP server reaches the host with its schema, and the server gets the answer.",
+            "contract 4",
+        ),
+        Requirement(
+            "R-D11", "A question reaches the host or is refused with a reason; no answer is ever made up.", "R-D11"
         ),
         Requirement(
             "R-L1",
@@ -1231,5 +1281,16 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "Tools the provider runs are shown as its own; its approvals are requests; secrets stay here unless shared.",
             "contract 2",
         ),
+        Requirement("ollama:turn", "A turn passes ids, order, parallelism and values through Ollama's API.", "contract 4"),
+        Requirement("R-L3", "Ollama's window is always sent, and a prompt it cut is told.", "R-L3"),
+        Requirement("R-L4", "Ollama's native endpoint is used.", "R-L4"),
+        Requirement("ollama:model", "What a model or server lacks is said before anything is sent.", "contract 7"),
+        Requirement("ollama:cloud", "Models that run elsewhere are refused unless allowed.", "design 10"),
+        Requirement("ollama:structured-output", "A schema is enforced, or told where calls must stay possible.", "ours"),
+        Requirement("ollama:thinking", "Effort switches thinking on and off.", "contract 2"),
+        Requirement("ollama:errors", "Errors before and in the stream are the turn's; unreadable calls are retried.", "ours"),
+        Requirement("ollama:stop-reasons", "An answer that reached its length says so.", "contract 3"),
+        Requirement("ollama:cancel", "A cancel closes the connection to Ollama.", "contract 5"),
+        Requirement("ollama:images", "Images go where templates look for them.", "contract 3"),
     )
 )

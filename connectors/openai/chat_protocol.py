@@ -10,17 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from connectors._json import JsonObject, compact_json, object_in, objects_in, plain_text_in, text_in
+from connectors._model_json import arguments_object, is_json, result_text, split_blocks
 from connectors._text import without_surrogates
 from connectors.openai.config import OpenAiConfig, Quirks
-from connectors.openai.shared_json import (
-    EFFORTS,
-    data_url,
-    is_json,
-    json_schema,
-    result_text,
-    split_blocks,
-    usage_of,
-)
+from connectors.openai.shared_json import EFFORTS, data_url, json_schema, usage_of
 from harness.contract.content import ImageBlock
 from harness.contract.options import ToolMode
 from harness.contract.output import StopReason
@@ -130,7 +123,7 @@ def _arguments(call: CallMade, quirks: Quirks) -> str:
     """Local servers parse what their model wrote; text that is no JSON would make every later request fail."""
     if quirks == "openai" or is_json(call.arguments_json):
         return call.arguments_json
-    return compact_json({"invalid_json": call.arguments_json[:1000]})
+    return compact_json(arguments_object(call.arguments_json))
 
 
 def _results(message: ToolMessage) -> Iterator[JsonObject]:

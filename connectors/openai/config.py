@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import field_validator
 
+from connectors._provider_http import is_loopback
 from harness.errors import ConnectorUnavailable
 from harness.model_loop import LoopConfig
 
@@ -78,11 +78,3 @@ class Target:
         self.quirks: Quirks = quirks
         self.is_loopback = is_loopback
         """Then no proxy of the machine is asked."""
-
-
-def is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

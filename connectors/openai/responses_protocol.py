@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 
 from connectors._json import JsonObject, object_in, objects_in
+from connectors._model_json import result_text, split_blocks
 from connectors._text import without_surrogates
 from connectors.openai.config import OpenAiConfig, Quirks
-from connectors.openai.shared_json import EFFORTS, data_url, json_schema, result_text, split_blocks
+from connectors.openai.shared_json import EFFORTS, data_url, json_schema
 from harness.contract.content import ContentBlock
 from harness.contract.delegation import Delegation
 from harness.contract.options import ToolMode

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from connectors._json import JsonObject, object_in, objects_in, plain_text_in, text_in
-from connectors.openai.shared_json import is_json, usage_of
+from connectors._model_json import is_json
+from connectors.openai.shared_json import usage_of
 from harness.contract.output import InternalToolResult, StopReason
 from harness.contract.requests import HostRequest, OptionKind, RequestKind, RequestOption
 from harness.contract.usage import UsageInfo
