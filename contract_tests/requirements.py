@@ -786,6 +786,11 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "Allowing always is remembered by the CLI's process and writes no file into the user's project.",
             "ours",
         ),
+        Requirement(
+            "claude:approvals:breaker",
+            "A call that is denied again and again in one turn ends it, so that no model burns money on it.",
+            "R-D2",
+        ),
         Requirement("claude:approvals:own-tools", "The host's own tools are never asked about.", "contract 2"),
         Requirement(
             "claude:questions",

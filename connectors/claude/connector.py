@@ -43,7 +43,10 @@ from harness.errors import NotSupported, unwrapped
 from harness.turn.events import notice
 
 _RECORD = "claude_session"
-INTERNAL_TOOLS = ("Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "WebFetch", "WebSearch", "Write")
+INTERNAL_TOOLS = (
+    *("Agent", "AskUserQuestion", "Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "TaskCreate", "TaskGet"),
+    *("TaskList", "TaskStop", "TaskUpdate", "WebFetch", "WebSearch", "Write"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class ClaudeConnector:
         return LlmCapabilities(
             supports_tools=True,
             supports_parallel_tool_calls=True,
-            routable_request_kinds=[RequestKind.TOOL_CALL],
+            routable_request_kinds=[RequestKind.TOOL_CALL, RequestKind.APPROVAL, RequestKind.USER_QUESTION],
             parallel=Parallel.READ_ONLY,
             resume=Resume.CONTINUED,
             denial=Denial.CONTINUES,

@@ -15,18 +15,22 @@ from bridge_mcp.mapping import MappedTools, error_result, result_of
 from bridge_mcp.protocol import CallRaised, CallWithdrawn, McpServer, Reply
 from connectors._json import JsonObject, compact_json, json_line, object_in, plain_text_in
 from connectors.claude.argv import SERVER_NAME, TOOL_PREFIX
+from connectors.claude.asks import ELICITATION, OpenAsks, answer_of, closed, request_of, tool_use_id
+from connectors.claude.denials import Denials
 from connectors.claude.outcome import UsageMeter, not_logged_in
 from connectors.claude.turn_reader import TurnReader
 from connectors.claude.versions import Version, parse_version
 from harness.contract.content import ContentBlock, ImageBlock, TextBlock
 from harness.contract.options import SystemPromptMode
 from harness.contract.requests import CallIdSource, HostRequest, HostResponse, RequestKind
+from harness.contract.value import JsonValue
 from harness.errors import ConnectorUnavailable, ContentNotSupported, PeerProtocolError
 from harness.turn.events import RequestRaised, RequestWithdrawn, TurnEvent, notice, raw
 
 _INITIALIZE = "initialize"
+_TOOL_NAMES = {"Task": "Agent"}
+"""The CLI lists a tool under another name than it is asked for and called by."""
 _TURN_OVER = "The turn ended before this call was answered."
-_DENIED = "This host does not route approvals; the tool use was denied."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,7 @@ class ClaudeProtocol:
         self._expected = {TOOL_PREFIX + name for name in tools.ours}
         self._internal_tools = set(internal_tools)
         self._wants_raw = wants_raw
+        self._asks = OpenAsks()
         self._meter = UsageMeter()
         self._turn: TurnReader | None = None
         self._outbox: list[bytes] = []
@@ -118,7 +123,12 @@ class ClaudeProtocol:
 
     def respond(self, request: HostRequest, response: HostResponse) -> None:
         """The host's answer; one that nobody waits for any more is dropped."""
-        self._send_replies(self._server.answer(request.peer_request_id or "", result_of(response)))
+        asked = self._asks.taken(request.peer_request_id)
+        if asked is None:
+            self._send_replies(self._server.answer(request.peer_request_id or "", result_of(response)))
+            return
+        denials = self._turn.denials if self._turn else Denials()
+        self._succeed(request.peer_request_id, answer_of(asked, request, response, denials))
 
     # from the peer
 
@@ -155,7 +165,7 @@ class ClaudeProtocol:
             case "control_request":
                 return events + self._control_request(line)
             case "control_cancel_request":
-                return events + _withdrawn(self._server.disconnected(line.get("request_id")))
+                return events + self._withdrawn(line.get("request_id"))
             case "control_response":
                 self._control_response(object_in(line.get("response")))
                 return events
@@ -177,8 +187,14 @@ class ClaudeProtocol:
         events += turn.read(line)
         if turn.is_over:
             self._turn = None
-            self._send_replies(self._server.answer_all(error_result(_TURN_OVER)))
+            self._close_open()
         return events
+
+    def _close_open(self) -> None:
+        """What the CLI still waits for gets an answer, so that nothing of this turn is left in it."""
+        self._send_replies(self._server.answer_all(error_result(_TURN_OVER)))
+        for request_id, asked in self._asks.all_taken():
+            self._succeed(request_id, closed(asked, _TURN_OVER))
 
     def _session_begun(self, line: JsonObject) -> list[TurnEvent]:
         """The CLI says with every turn which tools it has: ours must be among them, and no others than asked for."""
@@ -189,7 +205,8 @@ class ClaudeProtocol:
         tools = line.get("tools")
         if not isinstance(tools, list):
             return []
-        present = {plain_text_in(name) for name in cast(list[object], tools)} - {""}
+        named = {plain_text_in(name) for name in cast(list[object], tools)} - {""}
+        present = {_TOOL_NAMES.get(name, name) for name in named}
         missing = sorted(self._expected - present)
         if missing:
             raise ConnectorUnavailable(
@@ -209,25 +226,35 @@ class ClaudeProtocol:
         match subtype:
             case "mcp_message":
                 return self._mcp_message(request_id, body)
-            case "can_use_tool":
-                self._succeed(request_id, self._permission(body))
-                return []
+            case "can_use_tool" | "elicitation":
+                return self._asked_host(plain_text_in(request_id), body)
             case "hook_callback":
                 self._succeed(request_id, {})  # we register no hooks: nothing to say against it
-                return []
-            case "elicitation":
-                self._succeed(request_id, {"action": "cancel"})
                 return []
             case _:
                 kind = f"'control_request/{subtype[:80]}'"
                 self._refuse(request_id, f"Unsupported control request: {subtype}")
                 return [] if self._turn is None else self._turn.unknown(kind)
 
-    def _permission(self, body: JsonObject) -> JsonObject:
-        """The host decides over its own tools when it runs them; approvals of others are not routed."""
-        if self._is_ours(plain_text_in(body.get("tool_name"))):
-            return {"behavior": "allow", "updatedInput": object_in(body.get("input"))}
-        return {"behavior": "deny", "message": _DENIED, "interrupt": False}
+    def _asked_host(self, request_id: str, body: JsonObject) -> list[TurnEvent]:
+        """A permission or a question. The host decides over its own tools when it runs them."""
+        if body.get("subtype") != ELICITATION and self._is_ours(plain_text_in(body.get("tool_name"))):
+            self._succeed(request_id, {"behavior": "allow", "updatedInput": object_in(body.get("input"))})
+            return []
+        turn = self._turn
+        if turn is None or turn.is_over:
+            self._succeed(request_id, closed(body, _TURN_OVER))
+            return []
+        self._asks.opened(request_id, body)
+        if turn.is_interrupted:
+            return []  # closed with the end of the turn
+        return [RequestRaised(request_of(body, request_id, turn.written(tool_use_id(body))))]
+
+    def _withdrawn(self, request_id: JsonValue) -> list[TurnEvent]:
+        """The CLI waits no more, for an ask or for a call that came through the tunnel."""
+        if self._asks.taken(plain_text_in(request_id)) is not None:
+            return [RequestWithdrawn(plain_text_in(request_id))]
+        return _withdrawn(self._server.disconnected(request_id))
 
     def _mcp_message(self, request_id: object, body: JsonObject) -> list[TurnEvent]:
         if body.get("server_name") != SERVER_NAME:
@@ -258,7 +285,7 @@ class ClaudeProtocol:
         if turn.is_interrupted:
             return []  # closed with the end of the turn
         tool = self._tools.ours[call.tool_name]
-        written = turn.messages.calls.get(call.key)
+        written = turn.written(call.key)
         arguments = written.arguments_json(call.arguments) if written else compact_json(call.arguments)
         request = HostRequest(
             kind=RequestKind.TOOL_CALL,

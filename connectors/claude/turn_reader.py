@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from connectors._json import JsonObject, number_in, object_in, objects_in, plain_text_in, text_in
 from connectors._text import without_surrogates
-from connectors.claude.messages import MessageReader
+from connectors.claude.denials import Denials
+from connectors.claude.messages import MessageReader, ModelCall
 from connectors.claude.outcome import UsageMeter, end_of
 from harness.contract.output import StopReason
 from harness.contract.usage import UsageInfo, add_usage
@@ -48,6 +49,7 @@ class TurnReader:
 
     def __init__(self, ours: Callable[[str], bool], meter: UsageMeter) -> None:
         self.messages = MessageReader()
+        self.denials = Denials()
         self.is_over = False
         self.is_interrupted = False
         """Set by whoever sent the interrupt."""
@@ -65,6 +67,10 @@ class TurnReader:
     def raised(self, call_id: str) -> None:
         """The host has been asked to run this call."""
         self._raised.add(call_id)
+
+    def written(self, call_id: str) -> ModelCall | None:
+        """The call as the model wrote it."""
+        return self.messages.calls.get(call_id)
 
     def skipped(self) -> list[TurnEvent]:
         """A line that was no JSON object came."""
@@ -174,6 +180,8 @@ class TurnReader:
     def _finish(self, end: TurnEnded | TurnFailed) -> list[TurnEvent]:
         self.is_over = True
         was_cut = isinstance(end, TurnEnded) and end.stop_reason == StopReason.CANCELLED
+        if was_cut and self.denials.tripped is not None and not self.is_interrupted:
+            end = TurnFailed(self.denials.tripped)
         events = self._with_repairs(self.messages.finish(keeps_partial=was_cut))
         calls = len(self.messages.message_ids)
         if calls or self._usage is not None:

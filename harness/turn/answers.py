@@ -94,7 +94,9 @@ def _judge_question(request: HostRequest, response: HostResponse) -> RequestOutc
             raise InvalidArgument(f"question '{question.id}' takes one option, not {len(answer.selected)}")
         if answer.text is not None and question.options and not question.allow_free_text:
             raise InvalidArgument(f"question '{question.id}' takes no free text")
-    if not response.answers and response.structured_content_json is None and not response.content:
+    is_answerable = bool(questions) or request.answer_schema_json is not None
+    has_answer = response.answers or response.content or response.structured_content_json is not None
+    if is_answerable and not has_answer:
         raise InvalidArgument(f"question '{request.request_id}' needs 'answers', or action 'decline'")
     return RequestOutcome.ANSWERED
 
@@ -105,6 +107,8 @@ def _check_json(response: HostResponse) -> None:
         if text is None:
             continue
         try:
-            json.loads(text)
+            value: object = json.loads(text)
         except ValueError as error:
             raise InvalidArgument(f"'{field}' of '{response.request_id}' is not JSON: {error}") from error
+        if field == "updated_arguments_json" and not isinstance(value, dict):
+            raise InvalidArgument(f"'{field}' of '{response.request_id}' must be a JSON object: arguments are one")

@@ -12,8 +12,6 @@ from contract_tests.connectors.claude.cli import SAVE, WEATHER, needs_cli, open_
 from contract_tests.requirements import requirement
 from harness.contract import (
     ImageBlock,
-    InternalToolFinished,
-    InternalToolStarted,
     ItemDiscarded,
     Limits,
     Message,
@@ -334,23 +332,6 @@ async def test_images_pass_in_prompts_and_in_results(tmp_path: Path) -> None:
     assert seen.text == "seen"
     assert PIXEL in json.dumps(prompt["messages"])
     assert [part["source"]["data"] for part in block["content"] if part["type"] == "image"] == [PIXEL]
-
-
-@requirement("claude:approvals:denied")
-async def test_an_internal_tool_that_needs_approval_is_denied_and_the_turn_goes_on(tmp_path: Path) -> None:
-    script = [{"calls": [{"name": "Bash", "arguments": {"command": "touch made"}, "id": "toolu_1"}]}, {"text": "ok"}]
-    with anyio.fail_after(30):
-        async with open_claude(script, tmp_path, internal_tools=["Bash"]) as claude:
-            seen = await claude.say()
-            [block] = claude.last_results(2)
-    assert seen.text == "ok"
-    assert block["is_error"] is True
-    [started] = [item for item in seen.items if isinstance(item, InternalToolStarted)]
-    [finished] = [item for item in seen.items if isinstance(item, InternalToolFinished)]
-    assert (started.call_id, started.tool_name, started.source) == ("toolu_1", "Bash", "claude")
-    assert json.loads(started.arguments_json or "") == {"command": "touch made"}
-    assert (finished.call_id, finished.result) == ("toolu_1", "refused")
-    assert not (tmp_path / "work" / "made").exists()
 
 
 @requirement("claude:call:not-delivered")

@@ -336,24 +336,13 @@ def test_between_turns_the_cli_is_answered_and_nothing_is_shown() -> None:
 # --- the tools of the CLI, and what else it asks ---------------------------------------------------------------------
 
 
-@requirement("claude:approvals:denied")
-def test_an_approval_is_denied_with_a_reason_but_never_one_for_the_hosts_own_tool() -> None:
-    wire_ = Wire()
-    wire_.feed(wire.control("U1", "can_use_tool", tool_name="Bash", input={"command": "ls"}, tool_use_id="t1"))
-    wire_.feed(wire.control("U2", "can_use_tool", tool_name=LOOK, input={"a": 1}, tool_use_id="t2"))
-    answers = wire_.responses()
-    assert answers["U1"]["behavior"] == "deny" and answers["U1"]["message"]
-    assert answers["U2"] == {"behavior": "allow", "updatedInput": {"a": 1}}
-
-
 @requirement("R-D9")
 def test_every_other_request_gets_a_valid_answer_and_an_unknown_one_is_told_once() -> None:
     wire_ = Wire()
-    wire_.feed(wire.control("U1", "hook_callback", callback_id="h"), wire.control("U2", "elicitation", message="?"))
+    wire_.feed(wire.control("U1", "hook_callback", callback_id="h"))
     wire_.feed(wire.control("U3", "new_thing"), wire.control("U4", "new_thing"), wire.mcp("U5", {}, server="other"))
     answers = wire_.responses()
     assert answers["U1"] == {}
-    assert answers["U2"] == {"action": "cancel"}
     assert "new_thing" in answers["U3"] and "new_thing" in answers["U4"] and "other" in answers["U5"]
     assert shown(wire_.events) == [("notice", "unknown_peer_event", None)]
 
@@ -606,6 +595,8 @@ def _shapes() -> list[dict[str, Any]]:
         wire.tool_result("t1", "x"),
         wire.result(modelUsage={"m": wire.USAGE}, model_usage_since_last_result=None),
         wire.control("U1", "can_use_tool", tool_name="Bash", input={}),
+        wire.can_use_tool("U3", "t9", "AskUserQuestion", {"questions": [wire.QUESTION]}),
+        wire.elicitation("U4", {"type": "object", "properties": {"n": {"enum": ["text"]}}}),
         wire.tools_call("U2", 2, "t1"),
         wire.ready(),
         {"type": "control_cancel_request", "request_id": "U2"},

@@ -114,6 +114,23 @@ def control(request_id: str, subtype: str, **fields: Any) -> dict[str, Any]:
     return {"type": "control_request", "request_id": request_id, "request": {"subtype": subtype, **fields}}
 
 
+QUESTION = {
+    "question": "Which color?",
+    "header": "Color",
+    "multiSelect": False,
+    "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}],
+}
+
+
+def can_use_tool(request_id: str, call_id: str, name: str, arguments: Any, **fields: Any) -> dict[str, Any]:
+    return control(request_id, "can_use_tool", tool_name=name, input=arguments, tool_use_id=call_id, **fields)
+
+
+def elicitation(request_id: str, schema: Any = None, **fields: Any) -> dict[str, Any]:
+    body = {"mcp_server_name": "books", "message": "Your name?", "mode": "form", "requested_schema": schema} | fields
+    return control(request_id, "elicitation", **body)
+
+
 def mcp(request_id: str, message: Any, server: str = "host") -> dict[str, Any]:
     return control(request_id, "mcp_message", server_name=server, message=message)
 

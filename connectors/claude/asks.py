@@ -1,0 +1,61 @@
+"""What the CLI has asked of the host over its control protocol and waits for. Pure."""
+
+from __future__ import annotations
+
+from connectors._json import JsonObject, object_in, plain_text_in
+from connectors.claude.denials import Denials
+from connectors.claude.messages import ModelCall
+from connectors.claude.permissions import approval_of, permission_of
+from connectors.claude.questions import ASK_TOOL, answered_input, elicitation_of, elicited, questions_of
+from harness.contract.requests import HostRequest, HostResponse
+
+ELICITATION = "elicitation"
+
+
+def request_of(body: JsonObject, peer_request_id: str, written: ModelCall | None) -> HostRequest:
+    """The request that this ask is for the host."""
+    if body.get("subtype") == ELICITATION:
+        return elicitation_of(body, peer_request_id)
+    if body.get("tool_name") == ASK_TOOL:
+        return questions_of(body, peer_request_id, written)
+    return approval_of(body, peer_request_id, written)
+
+
+def answer_of(body: JsonObject, request: HostRequest, response: HostResponse, denials: Denials) -> JsonObject:
+    """The host's answer in the CLI's words."""
+    if body.get("subtype") == ELICITATION:
+        return elicited(body, request, response)
+    answer = answered_input if body.get("tool_name") == ASK_TOOL else permission_of
+    permission = answer(body, request, response)
+    if permission["behavior"] == "deny" and denials.note(request.tool_name or "", object_in(body.get("input"))):
+        permission["interrupt"] = True
+    return permission
+
+
+def closed(body: JsonObject, reason: str) -> JsonObject:
+    """The answer that nobody gave."""
+    if body.get("subtype") == ELICITATION:
+        return {"action": "cancel"}
+    return {"behavior": "deny", "message": reason, "interrupt": False}
+
+
+class OpenAsks:
+    """The asks that wait, under the ids of their control requests."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, JsonObject] = {}
+
+    def opened(self, request_id: str, body: JsonObject) -> None:
+        self._open[request_id] = body
+
+    def taken(self, request_id: str | None) -> JsonObject | None:
+        """The ask, which waits no more; null if it was not waiting."""
+        return self._open.pop(request_id or "", None)
+
+    def all_taken(self) -> list[tuple[str, JsonObject]]:
+        taken, self._open = list(self._open.items()), {}
+        return taken
+
+
+def tool_use_id(body: JsonObject) -> str:
+    return plain_text_in(body.get("tool_use_id"))
