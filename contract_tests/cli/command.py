@@ -36,6 +36,11 @@ def say(text: str) -> str:
     """Says it again."""
     return text
 
+def gate() -> str:
+    """Returns what somebody writes into the fifo 'gate'."""
+    with open("gate") as fifo:
+        return fifo.read()
+
 def forever() -> None:
     """Never returns."""
     threading.Event().wait()

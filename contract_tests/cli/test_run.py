@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import os
+import shlex
+import subprocess
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from contract_tests.cli.command import Shell, fake, line_with
+from contract_tests.cli.command import HARNESS, Shell, fake, line_with
 from contract_tests.requirements import requirement
 from harness.orchestrator import schemas
 
@@ -223,10 +225,30 @@ def test_verbose_tells_each_call_on_stderr(shell: Shell) -> None:
 
 
 @requirement("cli:run:stdout-is-data")
-def test_a_reader_that_goes_away_ends_the_command_quietly(shell: Shell, tmp_path: Path) -> None:
-    with shell.started("run", "Go.", *fake({"text": ["x"] * 3}, {"hang": True}), "-o", "jsonl") as process:
+def test_a_reader_that_goes_away_ends_the_command_quietly(shell: Shell) -> None:
+    os.mkfifo(shell.directory / "gate")
+    steps = ({"calls": [{"name": "gate"}]}, {"text": "More."}, {"hang": True})
+    with shell.started("run", "Go.", *fake(*steps), "--tools", "tools.py", "-o", "jsonl") as process:
+        line_with(process, '"type":"request"')
         assert process.stdout is not None and process.stderr is not None
-        process.stdout.readline()
         process.stdout.close()
+        (shell.directory / "gate").write_text("open")
         process.wait(20)
         assert (process.returncode, process.stderr.read()) == (1, "")
+
+
+@requirement("cli:run:prompt")
+def test_closed_standard_streams_do_no_harm(shell: Shell) -> None:
+    command = [HARNESS, "run", "Hello.", *fake()]
+    quoted = shlex.join(command)
+    closed = f"{quoted} <&- 2>&-; {quoted} <&- >&- || exit 7; {quoted} 2>&-"
+    done = subprocess.run(
+        ["sh", "-c", closed],
+        cwd=shell.directory,
+        env=shell.environment_of_commands(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Hello.\nHello.\n", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, NoReturn
 
 import typer
@@ -15,6 +16,7 @@ from harness.cli.scripted_model import EXAMPLES as SCRIPTED_MODEL_EXAMPLES
 from harness.cli.scripted_model import scripted_model
 from harness.cli.serve import EXAMPLES as SERVE_EXAMPLES
 from harness.cli.serve import serve
+from harness.cli.terminal import fill_standard_streams
 
 _HELP = "Talk to any agent CLI or model as if it were an LLM that calls your tools."
 _EXAMPLES = """\b
@@ -63,6 +65,8 @@ def build_app() -> typer.Typer:
 
 def main() -> NoReturn:
     """The entry point. Ends the process with the exit code of the command."""
-    with reported():
+    fill_standard_streams()
+    # asked here, because what escapes a command may do so before its options were read
+    with reported(verbose=not {"-v", "--verbose"}.isdisjoint(sys.argv)):
         build_app()(prog_name="harness")
     raise SystemExit(0)

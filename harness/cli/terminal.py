@@ -25,6 +25,14 @@ def _picture(code: int) -> str:
     return "\u2421" if code == 0x7F else f"<U+{code:04X}>"
 
 
+def fill_standard_streams() -> None:
+    """Puts nothing where stdin, stdout or stderr were closed, so that no file or socket of ours takes their place."""
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number is the closed one
+            setattr(sys, name, os.fdopen(descriptor, mode, closefd=False))
+
+
 @dataclass(frozen=True)
 class Terminal:
     """The two outputs of a command and what stands behind them."""
