@@ -463,6 +463,9 @@ def _weight(value: Any) -> int:
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
+        text = cast(dict[str, Any], value).get("text")
+        if isinstance(text, str):  # a delta: there may be hundreds of thousands, and nothing else in it has size
+            return 100 + len(text)
         return 100 + sum(_weight(member) for member in cast(dict[str, Any], value).values())
     if isinstance(value, list | tuple):
         return sum(_weight(member) for member in cast(list[Any], value))
