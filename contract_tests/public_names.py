@@ -14,6 +14,7 @@ PUBLIC_NAMES: dict[str, list[str]] = {
         "map_tools",
         "result_of",
     ],
+    "connectors.anthropic": ["AnthropicConfig", "AnthropicConnector"],
     "connectors.claude": ["ClaudeConnector", "ClaudeOptions"],
     "connectors.fake": ["FakeConfig", "FakeConnector", "Script", "Seen"],
     "connectors.ollama": ["OllamaConfig", "OllamaConnector"],

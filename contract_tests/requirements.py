@@ -51,7 +51,7 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         # --- policy -------------------------------------------------------------------------------------------------
         Requirement(
             "policy:order",
-            "Hooks, deny rules, ask rules, the mode, allow rules, then somebody is asked: the first that speaks decides.",
+            "Hooks, deny rules, ask rules, mode, allow rules, then somebody is asked: the first that speaks decides.",
             "design 9",
         ),
         Requirement(
@@ -61,10 +61,14 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement("policy:commands", "An allow rule never matches a part of a compound command.", "design 9"),
         Requirement("policy:commands:deny", "A deny rule finds its command wherever it may be run in a line.", "ours"),
-        Requirement("policy:paths", "Paths match as written and where their links lead, from the working directory.", "ours"),
+        Requirement("policy:paths", "Paths match as they are written and also where their links lead.", "ours"),
         Requirement("policy:urls", "URLs match by host, and only where every client would go to that host.", "ours"),
         Requirement("policy:text-form", "The short form of a rule is read and written without a change.", "contract 2"),
-        Requirement("policy:unreadable", "Arguments that two readers could understand differently are never allowed.", "ours"),
+        Requirement(
+            "policy:unreadable",
+            "Arguments that two readers could read differently are never allowed.",
+            "ours",
+        ),
         Requirement("policy:files", "What is wrong in a policy names file, key and what was expected.", "contract 7"),
         Requirement("policy:layers", "One layer decides, the deny rules of all stay in force.", "ours"),
         Requirement("policy:probes", "A fixed table of bypasses is ruled as expected.", "ours"),
@@ -1167,7 +1171,8 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement(
             "conversation:deadline:request",
-            "A request has its deadline from the moment it is opened; when it passes the peer gets an error or a refusal.",
+            "A request has its deadline from the moment it is opened; when it passes the peer gets an error or a "
+            "refusal.",
             "contract 2",
         ),
         Requirement(
@@ -1257,7 +1262,8 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement(
             "openai:responses:items-go-back",
-            "With the Responses API every item goes back as it came, reasoning before its calls, and nothing is stored.",
+            "With the Responses API every item goes back as it came, reasoning before its calls, and nothing is "
+            "stored.",
             "ours",
         ),
         Requirement("openai:responses:chained", "The server may keep the history, by option.", "ours"),
@@ -1276,26 +1282,55 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("openai:key", "A key goes only to the server it is for; without one it says what to type.", "ours"),
         Requirement(
             "openai:chat:tolerance",
-            "What compatible servers get wrong comes out as if they had been right; no call is lost, merged or invented.",
+            "What compatible servers get wrong comes out as if they had been right; no call is lost, merged or "
+            "invented.",
             "ours",
         ),
         Requirement("openai:responses:events", "Every event and end of a response is read as what it means.", "ours"),
         Requirement("openai:responses:llama-server", "What llama.cpp's server does otherwise is tolerated.", "ours"),
         Requirement(
             "openai:responses:hosted-tools",
-            "Tools the provider runs are shown as its own; its approvals are requests; secrets stay here unless shared.",
+            "Tools the provider runs are shown as its own; its approvals are requests; secrets stay here unless "
+            "shared.",
             "contract 2",
         ),
-        Requirement("ollama:turn", "A turn passes ids, order, parallelism and values through Ollama's API.", "contract 4"),
+        Requirement(
+            "ollama:turn",
+            "A turn passes ids, order, parallelism and values through Ollama's API.",
+            "contract 4",
+        ),
         Requirement("R-L3", "Ollama's window is always sent, and a prompt it cut is told.", "R-L3"),
         Requirement("R-L4", "Ollama's native endpoint is used.", "R-L4"),
         Requirement("ollama:model", "What a model or server lacks is said before anything is sent.", "contract 7"),
         Requirement("ollama:cloud", "Models that run elsewhere are refused unless allowed.", "design 10"),
-        Requirement("ollama:structured-output", "A schema is enforced, or told where calls must stay possible.", "ours"),
+        Requirement(
+            "ollama:structured-output",
+            "A schema is enforced, or told where calls must stay possible.",
+            "ours",
+        ),
         Requirement("ollama:thinking", "Effort switches thinking on and off.", "contract 2"),
-        Requirement("ollama:errors", "Errors before and in the stream are the turn's; unreadable calls are retried.", "ours"),
+        Requirement(
+            "ollama:errors",
+            "Errors before and in the stream are the turn's; unreadable calls are retried.",
+            "ours",
+        ),
         Requirement("ollama:stop-reasons", "An answer that reached its length says so.", "contract 3"),
         Requirement("ollama:cancel", "A cancel closes the connection to Ollama.", "contract 5"),
         Requirement("ollama:images", "Images go where templates look for them.", "contract 3"),
+        Requirement("anthropic:turn", "A turn passes ids, order, parallelism and text through the API.", "contract 4"),
+        Requirement("anthropic:results-first", "Results come first in their message, also after a cancel.", "ours"),
+        Requirement("anthropic:cache", "The stable beginning of a prompt is marked for the cache.", "ours"),
+        Requirement("anthropic:pause", "A pause of the provider is gone on from.", "ours"),
+        Requirement("anthropic:turn-options", "Every option of a turn is on the wire or refused.", "contract 2"),
+        Requirement("anthropic:images", "Images reach the model from prompts and from tool results.", "contract 3"),
+        Requirement(
+            "anthropic:stop-reasons",
+            "The API's ends become our stop reasons; a cut call is not run.",
+            "contract 3",
+        ),
+        Requirement("anthropic:errors", "Failures of the API are the turn's, with their reason.", "contract 7"),
+        Requirement("anthropic:cancel", "A cancel closes the connection to the API.", "contract 5"),
+        Requirement("anthropic:key", "A key goes only to the server it is for.", "ours"),
+        Requirement("anthropic:events", "Every event of the API, and what other servers make of it, is read.", "ours"),
     )
 )

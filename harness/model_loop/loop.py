@@ -162,7 +162,7 @@ class TurnLoop:
         """Puts the whole answer on record, its calls under unique ids and judged."""
         hearing, self._hearing = self._hearing, None
         usage = _counted(answer.usage, self._asking.model)
-        self._history.add_answer(
+        taken = self._history.add_answer(
             ModelSaid(
                 item_id=hearing.item_id() if hearing is not None else "",
                 said=answer.said,
@@ -175,6 +175,8 @@ class TurnLoop:
                 estimate=self._room.last_estimate,
             )
         )
+        if answer.must_continue and taken.is_closed:  # no round and no end will show it
+            self._sink.emit(*self._shown(taken, Phase.COMMENTARY))
 
     def _identified(self, calls: Sequence[CallMade]) -> Iterator[Call]:
         used = self._history.call_ids

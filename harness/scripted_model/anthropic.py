@@ -60,7 +60,8 @@ class AnthropicDialect:
         if body.get("max_tokens") == 1:
             answer = ModelAnswer("msg_side", (), ("ok",), (), "max_tokens", ScriptedUsage(output_tokens=1))
             return self.reply(body, answer)
-        return None
+        problem = _problem(body)
+        return None if problem is None else self.error(ScriptedError(status=400, message=problem))
 
     def read(self, path: str, body: Mapping[str, JsonValue]) -> ModelRequest:
         tools = tuple(str(tool["name"]) for tool in objects(body.get("tools")) if "name" in tool)
@@ -113,6 +114,21 @@ class AnthropicDialect:
             status=error.status,
             headers=headers,
         )
+
+
+def _problem(body: Mapping[str, JsonValue]) -> str | None:
+    """Why the API would refuse this history: every call needs its one result in the message right behind it."""
+    awaited: list[str] = []
+    for number, message in enumerate(objects(body.get("messages"))):
+        blocks = objects(message.get("content"))
+        results = [str(block.get("tool_use_id")) for block in blocks if block.get("type") == "tool_result"]
+        if sorted(results) != sorted(awaited):
+            return (
+                f"messages.{number}: `tool_use` ids were found without `tool_result` blocks immediately after, or "
+                f"the other way round: {', '.join(sorted({*results} ^ {*awaited})) or 'one twice'}"
+            )
+        awaited = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
+    return f"`tool_use` ids were found without `tool_result` blocks: {', '.join(awaited)}" if awaited else None
 
 
 def _past_calls(body: Mapping[str, JsonValue]) -> Iterator[PastCall]:
