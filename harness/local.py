@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +27,15 @@ from harness.conversation import Conversation
 from harness.conversation.checks import check_options, parsed_object
 from harness.conversation.recovery import past_of
 from harness.conversation.running_turn import Clock
-from harness.errors import Forbidden, HarnessError, NotSupported, UnknownConversation, unwrapped
+from harness.errors import (
+    ConversationInUse,
+    Forbidden,
+    HarnessError,
+    LimitExceeded,
+    NotSupported,
+    UnknownConversation,
+    unwrapped,
+)
 from harness.registry import Registry
 from harness.settings import Rights, Settings
 from harness.store.port import ConversationRecord, Store, Summary
@@ -43,9 +51,10 @@ def wall_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-def info_of(record: ConversationRecord) -> ConversationInfo:
+def info_of(record: ConversationRecord, now: int) -> ConversationInfo:
     """What the directory shows of a conversation that is not open here."""
     summary = record.summary
+    waiting = [one for one in summary.open_requests if not is_overdue(one, now)]
     return ConversationInfo(
         conversation_id=record.conversation_id,
         state=summary.state,
@@ -55,9 +64,14 @@ def info_of(record: ConversationRecord) -> ConversationInfo:
         updated_at=summary.updated_at,
         turns=summary.turns,
         first_message=summary.first_message,
-        pending_requests=len(summary.open_requests),
+        pending_requests=len(waiting),
         labels=record.options.labels,
     )
+
+
+def is_overdue(waiting: OpenRequest, now: int) -> bool:
+    """Whoever takes its conversation up closes it: it is never shown again."""
+    return waiting.request.expires_at is not None and now >= waiting.request.expires_at
 
 
 @dataclass
@@ -69,17 +83,21 @@ class _House:
     clock: Clock
     default_connector: str | None
     store: Store | None
+    takes_up_turns: bool
     loading: anyio.Lock = field(default_factory=anyio.Lock)
+    starting: anyio.Lock = field(default_factory=anyio.Lock)
     conversations: dict[str, Conversation] = field(default_factory=dict[str, Conversation])
     by_client_key: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     group: TaskGroup | None = None
+    is_closing: bool = False
 
 
 class LocalHarness:
     """The in-process `ConversationalLLM` and `ConversationDirectory` of one owner.
 
     Enter it once; `for_owner` gives other callers their own view of the same house. Leaving it ends every conversation
-    and every process.
+    and every process. With a `store` the conversations stay, and those that a dead process left are taken up: at once,
+    or, without `takes_up_turns`, each when somebody asks for it.
     """
 
     def __init__(
@@ -90,8 +108,11 @@ class LocalHarness:
         clock: Clock = wall_clock,
         default_connector: str | None = None,
         store: Store | None = None,
+        takes_up_turns: bool = True,
     ) -> None:
-        self._house = _House(registry or Registry(), settings or Settings(), clock, default_connector, store)
+        self._house = _House(
+            registry or Registry(), settings or Settings(), clock, default_connector, store, takes_up_turns
+        )
         self._owner = LOCAL_OWNER
         self._rights = Rights()
         self._stack = AsyncExitStack()
@@ -102,7 +123,7 @@ class LocalHarness:
         if self._house.store is not None:
             await self._stack.enter_async_context(self._house.store)
         self._house.group = await self._stack.enter_async_context(anyio.create_task_group())
-        await self._restore_abandoned()
+        await self._take_up_abandoned()
         self._house.group.start_soon(self._forget_idle_conversations)
         return self
 
@@ -123,10 +144,14 @@ class LocalHarness:
         return view
 
     async def end_all(self) -> None:
-        """Ends every conversation of every owner, all at once."""
+        """The end of the house: every conversation of every owner is closed, all at once, and none is taken up again.
+
+        A turn that another process can go on with exactly stays as it is in the journal; any other is cancelled.
+        """
+        self._house.is_closing = True
         async with anyio.create_task_group() as group:
             for conversation in self._house.conversations.values():
-                group.start_soon(conversation.end)
+                group.start_soon(conversation.leave)
 
     # ConversationalLLM
 
@@ -163,14 +188,17 @@ class LocalHarness:
                 return kept.conversation_id
         conversation = self._add(record, connector, capabilities, epoch)
         if options.prestart:
-            conversation.prestart()
+            async with self._room_for(conversation):
+                conversation.prestart()
         return conversation.conversation_id
 
     async def submit_user_message(
         self, conversation_id: str, content: Sequence[ContentBlock], options: TurnOptions | None = None
     ) -> str:
         conversation = await self._conversation(conversation_id, to_write=True)
-        return await conversation.submit(content, options or TurnOptions())
+        async with self._room_for(conversation):
+            conversation = await self._conversation(conversation_id, to_write=True)
+            return await conversation.submit(content, options or TurnOptions())
 
     async def poll_turn(
         self,
@@ -192,7 +220,7 @@ class LocalHarness:
         await conversation.cancel(turn_id)
 
     async def end_conversation(self, conversation_id: str) -> None:
-        conversation = await self._conversation(conversation_id)
+        conversation = await self._conversation(conversation_id, to_write=True)
         with anyio.CancelScope(shield=True):
             await conversation.end()
         if self._house.store is not None:  # from now on any process may go on with it
@@ -217,16 +245,19 @@ class LocalHarness:
         if self._house.store is None:
             return sorted(here.values(), key=lambda info: info.updated_at, reverse=True)
         records = await self._house.store.list_conversations(self._owner)
-        return [here.get(record.conversation_id) or info_of(record) for record in records]
+        now = self._house.clock()
+        return [here.get(record.conversation_id) or info_of(record, now) for record in records]
 
     async def get_conversation(self, conversation_id: str) -> ConversationInfo:
-        return (await self._conversation(conversation_id)).info()
+        found = await self._look_up(conversation_id)
+        return found.info() if isinstance(found, Conversation) else info_of(found, self._house.clock())
 
     async def list_requests(self) -> list[OpenRequest]:
         here = {conversation.conversation_id: conversation.open_requests() for conversation in self._owned()}
         elsewhere = [] if self._house.store is None else await self._house.store.list_requests(self._owner)
         waiting = [request for requests in here.values() for request in requests]
-        return waiting + [request for request in elsewhere if request.conversation_id not in here]
+        now = self._house.clock()
+        return waiting + [one for one in elsewhere if one.conversation_id not in here and not is_overdue(one, now)]
 
     async def fork_conversation(self, conversation_id: str) -> str:
         conversation = await self._conversation(conversation_id)
@@ -240,7 +271,9 @@ class LocalHarness:
             await self._house.store.delete(conversation_id)
 
     async def export_conversation(self, conversation_id: str) -> ConversationExport:
-        return await (await self._conversation(conversation_id)).export()
+        found = await self._look_up(conversation_id)
+        conversation = found if isinstance(found, Conversation) else await self._load(found, None)
+        return await conversation.export()
 
     # inside
 
@@ -248,6 +281,11 @@ class LocalHarness:
         if self._house.group is None:
             raise RuntimeError("LocalHarness is used before 'async with'")
         return self._house.group
+
+    def _open_store(self) -> Store:
+        if self._house.store is None:
+            raise RuntimeError("this harness has no journal")
+        return self._house.store
 
     def _owned(self) -> list[Conversation]:
         return [c for c in self._house.conversations.values() if c.owner == self._owner]
@@ -272,49 +310,91 @@ class LocalHarness:
         One that only the journal has is claimed to write, or to close what a dead process left open; else it is just
         looked at, so that another process may still take it.
         """
-        async with self._house.loading:
-            conversation = self._house.conversations.get(conversation_id)
-            if conversation is not None and conversation.owner == self._owner:
-                return conversation
-            store = self._house.store
-            record = None if store is None else await store.find(conversation_id, self._owner)
-            if conversation is not None or store is None or record is None:
-                raise UnknownConversation(f"no conversation '{conversation_id}'")
-            return await self._load(store, record, claim=to_write or record.summary.turn_is_running)
+        while True:
+            async with self._house.loading:
+                found = await self._look_up(conversation_id)
+                if isinstance(found, ConversationRecord):
+                    claims = to_write or found.summary.turn_is_running
+                    return await self._load(found, await self._claim(conversation_id) if claims else None)
+            if not await found.closed():
+                return found
+            self._forget(found)
 
-    async def _load(self, store: Store, record: ConversationRecord, *, claim: bool) -> Conversation:
+    async def _look_up(self, conversation_id: str) -> Conversation | ConversationRecord:
+        """Open here, or only in the journal.
+
+        Raises:
+            UnknownConversation: neither, or somebody else's.
+        """
+        conversation = self._house.conversations.get(conversation_id)
+        if conversation is not None and conversation.owner == self._owner:
+            return conversation
+        store = self._house.store
+        record = None if store is None else await store.find(conversation_id, self._owner)
+        if conversation is not None or record is None:
+            raise UnknownConversation(f"no conversation '{conversation_id}'")
+        return record
+
+    async def _claim(self, conversation_id: str) -> int:
+        if self._house.is_closing:
+            raise ConversationInUse(f"this process is about to end: go on with '{conversation_id}' in the next one")
+        return await self._open_store().claim(conversation_id)
+
+    async def _load(self, record: ConversationRecord, epoch: int | None) -> Conversation:
+        """The conversation as the journal has it; one that was claimed goes on here."""
+        store = self._open_store()
         connector = self._house.registry.connector(record.connector)
         capabilities = LlmCapabilities.model_validate_json(record.capabilities_json)
-        epoch = await store.claim(record.conversation_id) if claim else None
         past = past_of(await store.entries(record.conversation_id))
         conversation = self._add(record, connector, capabilities, epoch)
-        conversation.recall(past, store)
-        if epoch is None:
-            del self._house.conversations[record.conversation_id]
-            return conversation
-        await conversation.go_on(past)
+        try:
+            conversation.recall(past, store)
+            if epoch is None:
+                self._forget(conversation)
+                return conversation
+            if isinstance(connector, Reaps):
+                await connector.reap(past.records)
+            await conversation.go_on(past)
+        except BaseException:
+            self._forget(conversation)
+            if epoch is not None:
+                with anyio.CancelScope(shield=True):
+                    await store.release(record.conversation_id, epoch)
+            raise
         return conversation
 
-    async def _restore_abandoned(self) -> None:
-        """Takes up what dead processes left: overdue requests are closed before anything is shown."""
+    async def _take_up_abandoned(self) -> None:
+        """What dead processes left: their peers are ended, and overdue requests are closed before anything is shown."""
         store = self._house.store
         if store is None:
             return
+        claimed: list[tuple[ConversationRecord, int]] = []
         for record in await store.abandoned():
             try:
-                await self._restore(store, record)
+                claimed.append((record, await store.claim(record.conversation_id)))
+            except ConversationInUse:
+                logger.debug("another process has taken up conversation '%s'", record.conversation_id)
+        await self._reap(store, [record for record, _ in claimed])
+        for record, epoch in claimed:
+            try:
+                if record.summary.turn_is_running and self._house.takes_up_turns:
+                    await self._load(record, epoch)
+                else:
+                    await store.release(record.conversation_id, epoch)
             except HarnessError as error:
-                logger.warning("conversation '%s' cannot be restored: %s", record.conversation_id, error)
+                logger.warning("conversation '%s' cannot be taken up: %s", record.conversation_id, error)
 
-    async def _restore(self, store: Store, record: ConversationRecord) -> None:
-        connector = self._house.registry.connector(record.connector)
-        if isinstance(connector, Reaps):
-            past = past_of(await store.entries(record.conversation_id))
-            await connector.reap(past.records)
-        if record.summary.turn_is_running:
-            await self._load(store, record, claim=True)
-        else:
-            await store.release(record.conversation_id, await store.claim(record.conversation_id))
+    async def _reap(self, store: Store, records: Sequence[ConversationRecord]) -> None:
+        """All at once: each connector waits for the ends of its peers only once."""
+        for name in sorted({record.connector for record in records}):
+            try:
+                connector = self._house.registry.connector(name)
+            except HarnessError as error:
+                logger.warning("what connector '%s' left running cannot be ended: %s", name, error)
+                continue
+            if isinstance(connector, Reaps):
+                ids = [record.conversation_id for record in records if record.connector == name]
+                await connector.reap([one for each in ids for one in await store.remembered(each)])
 
     async def _known_client_key(self, client_key: str | None) -> str | None:
         if client_key is None:
@@ -349,16 +429,41 @@ class LocalHarness:
         if conversation.options.client_key is not None:
             self._house.by_client_key.pop((conversation.owner, conversation.options.client_key), None)
 
+    @asynccontextmanager
+    async def _room_for(self, conversation: Conversation) -> AsyncGenerator[None]:
+        """Where the number of peers is limited, the one that was idle longest makes room; its conversation stays."""
+        limit = self._house.settings.max_sessions
+        if limit is None or conversation.has_session:
+            yield
+            return
+        async with self._house.starting:  # nobody else starts one between the count and the start
+            while len(serving := [c for c in self._house.conversations.values() if c.has_session]) >= limit:
+                idle = {c: since for c in serving if c.can_resume and (since := c.idle_since()) is not None}
+                if not idle:
+                    raise LimitExceeded(
+                        f"{limit} conversations are busy, which is 'max_sessions': repeat the call when one has ended",
+                        retry_after_ms=1000,
+                    )
+                await self._park(min(idle, key=lambda one: idle[one]))
+            yield
+
+    async def _park(self, conversation: Conversation) -> None:
+        with anyio.CancelScope(shield=True):
+            await conversation.end(ConversationState.PARKED)
+        if self._house.store is not None:
+            self._forget(conversation)
+
     async def _forget_idle_conversations(self) -> None:
         """Sleeps until the oldest idle conversation is due; without a journal nobody could come back to it later."""
         ttl_ms = int(self._house.settings.idle_ttl_seconds * 1000)
         while True:
             now = self._house.clock()
-            idle = {c: since for c in self._house.conversations.values() if (since := c.idle_since()) is not None}
-            for conversation, since in idle.items():
-                if now >= since + ttl_ms:
+            for conversation in list(self._house.conversations.values()):
+                since = conversation.idle_since()  # asked anew: ending the one before took its time
+                if since is not None and now >= since + ttl_ms:
                     await conversation.end(ConversationState.PARKED)
                     self._forget(conversation)
             # a conversation that begins or ends meanwhile cannot be due before one more time to live has passed
-            due = min((since + ttl_ms for since in idle.values() if now < since + ttl_ms), default=now + ttl_ms)
-            await anyio.sleep((due - now) / 1000)
+            idle = (c.idle_since() for c in self._house.conversations.values())
+            due = min((since + ttl_ms for since in idle if since is not None), default=now + ttl_ms)
+            await anyio.sleep(max(0.0, (due - self._house.clock()) / 1000))

@@ -23,7 +23,9 @@ class Settings:
     max_window_bytes: int = DEFAULT_MAX_BYTES
     max_turn_bytes: int = DEFAULT_MAX_TURN_BYTES
     kept_turns: int = 50
-    """Finished turns of a conversation that can still be polled."""
+    """Finished turns of a conversation that are kept in memory; older ones only the journal has."""
+    max_sessions: int | None = None
+    """Peers that run at the same time. The one that was idle longest makes room, and resumes with its next message."""
 
 
 @dataclass(frozen=True, slots=True)

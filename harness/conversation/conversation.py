@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import cast
 
 import anyio
@@ -34,7 +35,7 @@ from harness.contract.value import JsonValue
 from harness.conversation import checks
 from harness.conversation.identities import Identities
 from harness.conversation.journal import Journal
-from harness.conversation.recovery import Past, PastTurn, continuation, open_calls
+from harness.conversation.recovery import CONTINUED_AFTER_LOSS, Past, PastTurn, continuation, open_calls, past_of
 from harness.conversation.running_turn import Clock, RunningTurn
 from harness.conversation.session_memory import SessionMemory
 from harness.errors import (
@@ -55,6 +56,7 @@ logger = logging.getLogger(__name__)
 
 EVERYTHING = 2**31
 """More items than any turn has."""
+_CLOSED_BY_A_CRASH = "the harness process died while the turn ran; the peer's open calls were closed with it"
 
 
 class Conversation:
@@ -90,11 +92,11 @@ class Conversation:
         self._turn_by_client_key: dict[str, str] = {}
         self._turns_begun = 0
         self._continued: str | None = None
-        self._session_was_lost = False
         self._queued: RunningTurn | None = None
         self._submitted = anyio.Event()
         self._ending = False
         self._stopped: anyio.Event | None = None
+        self._closed: anyio.Event | None = None
 
     # what an earlier process left, and what outlives this one
 
@@ -114,34 +116,32 @@ class Conversation:
         if past.delegation_json is not None:
             self._delegation = Delegation.model_validate_json(past.delegation_json)
         self._identities = Identities(request for turn in past.turns.values() for request in turn.requests())
-        for turn in past.turns.values():
+        earlier = None
+        for number, turn in enumerate(past.turns.values(), 1):
             if turn.options.client_key is not None:
                 self._turn_by_client_key[turn.options.client_key] = turn.turn_id
-            self._add_turn(self._running_turn(turn.turn_id, turn.content, turn.options, past=turn))
+            if number > len(past.turns) - self._settings.kept_turns:
+                self._add_turn(self._running_turn(turn.turn_id, turn.content, turn.options, earlier, past=turn))
+            earlier = add_usage(earlier, turn.usage)
+        if past.newest is not None and past.newest.continues_a_lost_one:
+            self._continued = past.newest.turn_id
 
     async def go_on(self, past: Past) -> None:
         """Closes what a dead process left open, by the capability `resume` (contract 6)."""
         running, turn = self._current, past.newest
         if running is None or turn is None:
             return
-        running.close_overdue()
         if self.capabilities.resume == Resume.EXACT:
-            self._restore_exactly(running, turn)
+            self._memory.accepted = running.accepted_answers
+            running.restore(turn.unfinished_messages(), partial(self._queue, running))
+            self._group.start_soon(running.watch_deadlines)
         else:
-            lost = PeerLost("the harness process died while the turn ran; the peer's open calls were closed with it")
-            lost.detail["open_requests"] = open_calls(running.turn.open_requests, turn.answers())
+            running.close_overdue()
+            lost = PeerLost(_CLOSED_BY_A_CRASH)
+            lost.detail["open_requests"] = open_calls(running.turn.open_requests, turn.given_answers())
             running.fail_by_peer(lost)
             self._continue_after_loss(running)
-        if self._journal is not None:
-            await self._journal.flushed()
-
-    def _restore_exactly(self, running: RunningTurn, turn: PastTurn) -> None:
-        running.is_restored = True
-        self._memory.accepted = running.accepted_answers
-        self._group.start_soon(running.watch_deadlines)
-        if not running.waits_for_answers:
-            running.restart(turn.unfinished_messages())
-            self._queue(running)
+        await self._flush()
 
     def summary(self) -> Summary:
         """What a list shows, as of now."""
@@ -167,21 +167,22 @@ class Conversation:
 
     async def submit(self, content: Sequence[ContentBlock], options: TurnOptions) -> str:
         """Begins a turn, or finds the one that an equal submission began; durable when this returns."""
-        repeated = self._repetition(content, options)
-        if repeated is not None:
-            return repeated
-        if self._ending:
-            raise TurnInProgress(f"conversation '{self.conversation_id}' is being ended")
-        if self._current is not None:
-            raise TurnInProgress(f"turn '{self._current.turn_id}' of this conversation still runs")
-        checks.check_message(content, self.capabilities)
-        checks.check_turn_options(options, self.options, self.capabilities)
-        running = self._begin_turn(content, options)
+        if self._journal is not None and self._journal.is_broken:
+            await self._flush()
+        turn_id = self._repetition(content, options)
+        if turn_id is None:
+            if self._ending:
+                raise TurnInProgress(f"conversation '{self.conversation_id}' is being ended")
+            if self._current is not None:
+                raise TurnInProgress(f"turn '{self._current.turn_id}' of this conversation still runs")
+            checks.check_message(content, self.capabilities)
+            checks.check_turn_options(options, self.options, self.capabilities)
+            turn_id = self._begin_turn(content, options).turn_id
         await self._flush()
-        return running.turn_id
+        return turn_id
 
     async def poll(self, turn_id: str, since: int, max_wait_ms: int, max_items: int) -> TurnState:
-        running = self._turn(turn_id)
+        running = self._turns.get(turn_id) or await self._turn_of_old(turn_id)
         if max_items < 1 or since < 0:
             raise InvalidArgument("'max_items' must be at least 1 and 'since_sequence_no' at least 0")
         if max_wait_ms > 0:
@@ -204,8 +205,6 @@ class Conversation:
             except HarnessError as error:
                 rejected.append((response.request_id, error))
         await self._flush()
-        if running.is_restored and not running.is_over and not running.waits_for_answers:
-            self._queue(running)
         if rejected:
             raise _rejection(rejected)
 
@@ -215,16 +214,50 @@ class Conversation:
 
     async def end(self, state: ConversationState = ConversationState.ENDED) -> None:
         """Cancels a running turn, closes the session and waits until all it owned is gone."""
-        self._ending = True
         if self._current is not None:
             self._current.cancel()
-        self._submitted.set()
-        if self._stopped is not None:
-            await self._stopped.wait()
-        self._ending = False
-        self._state = state
-        if self._journal is not None:
-            await self._journal.close()
+        await self._close(state)
+
+    async def leave(self) -> None:
+        """The harness closes. A turn that can go on exactly stays in the journal for the next process, others end."""
+        if self._current is not None:
+            self._give_up(self._current)
+        await self._close(ConversationState.PARKED)
+
+    async def closed(self) -> bool:
+        """Waits for an end that is under way; true when this object is of no more use after it."""
+        if self._closed is None:
+            return False
+        await self._closed.wait()
+        return self._journal is not None  # without one the next message goes on in this object
+
+    async def _close(self, state: ConversationState) -> None:
+        if self._closed is not None:
+            await self._closed.wait()
+            return
+        self._closed = anyio.Event()
+        try:
+            self._ending = True
+            self._submitted.set()
+            if self._stopped is not None:
+                await self._stopped.wait()
+            self._state = state
+            if self._journal is not None:
+                await self._journal.close()
+                return
+        finally:
+            self._ending = False
+            self._closed.set()
+        self._closed = None  # without a journal the next message goes on in this object
+
+    def _give_up(self, running: RunningTurn) -> None:
+        """For an end that nobody asked for."""
+        can_go_on = self._journal is not None and self.capabilities.resume == Resume.EXACT
+        if can_go_on and not running.turn.cancel_requested:
+            self._queued = None
+            running.leave()
+        else:
+            running.cancel()
 
     async def delegate_tool_sources(self, sources: Sequence[ToolSourceDescriptor]) -> None:
         self._check_not_begun()
@@ -244,7 +277,7 @@ class Conversation:
     async def _delegate(self, delegation: Delegation) -> None:
         self._delegation = delegation
         if self._journal is not None:
-            self._journal.note(DelegationChanged(delegation.to_json()), urgent=True)
+            self._journal.note(DelegationChanged(delegation.to_json()))
             await self._journal.flushed()
 
     # the directory
@@ -264,9 +297,14 @@ class Conversation:
         )
 
     @property
-    def is_restored(self) -> bool:
-        """Whether a turn of an earlier process goes on, or waits for its answers."""
-        return self._current is not None and self._current.is_restored
+    def has_session(self) -> bool:
+        """Whether a peer runs, or is about to."""
+        return self._stopped is not None
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether the peer may be closed between two turns without forgetting anything."""
+        return self.capabilities.resume != Resume.NONE
 
     def open_requests(self) -> list[OpenRequest]:
         current = self._current
@@ -279,6 +317,11 @@ class Conversation:
 
     async def export(self) -> ConversationExport:
         turns: list[TurnTranscript] = []
+        if self._store is not None:
+            await self._flush()
+            past = past_of(await self._store.entries(self.conversation_id))
+            turns = [turn.transcript() for turn in past.turns.values()]
+            return ConversationExport(conversation=self.info(), turns=turns)
         for turn in self._turns.values():
             state = await self.poll(turn.turn_id, 0, 0, EVERYTHING)
             turns.append(TurnTranscript(turn_id=turn.turn_id, content=turn.content, items=state.new_output_items))
@@ -311,6 +354,16 @@ class Conversation:
             raise UnknownTurn(f"no turn '{turn_id}' in conversation '{self.conversation_id}'")
         return running
 
+    async def _turn_of_old(self, turn_id: str) -> RunningTurn:
+        """One that is no longer kept in memory."""
+        past = Past() if self._store is None else past_of(await self._store.entries(self.conversation_id))
+        earlier = None
+        for turn in past.turns.values():
+            if turn.turn_id == turn_id:
+                return self._running_turn(turn_id, turn.content, turn.options, earlier, past=turn)
+            earlier = add_usage(earlier, turn.usage)
+        return self._turn(turn_id)
+
     def _repetition(self, content: Sequence[ContentBlock], options: TurnOptions) -> str | None:
         """The turn this submission already began: clients repeat calls after a timeout."""
         if options.client_key is not None:
@@ -324,19 +377,25 @@ class Conversation:
         self._turns_begun += 1
         self._state = ConversationState.OPEN
         self._first_message = self._first_message or text_of(content)[:200]
-        running = self._running_turn(f"t{self._turns_begun}", content, options)
-        if self._journal is not None:
-            begun = TurnBegun(running.turn_id, running.content, options, running.turn.started_at)
-            self._journal.note(begun, urgent=True)
+        running = self._running_turn(f"t{self._turns_begun}", content, options, self._usage_so_far())
         self._add_turn(running)
         if options.client_key is not None:
             self._turn_by_client_key[options.client_key] = running.turn_id
         self._group.start_soon(running.watch_deadlines)
-        self._queue(running)
+        if self._journal is None:
+            self._queue(running)
+        else:  # the peer hears of it when it is durable
+            begun = TurnBegun(running.turn_id, running.content, options, running.turn.started_at)
+            self._journal.note(begun, then=partial(self._queue, running))
         return running
 
     def _running_turn(
-        self, turn_id: str, content: Sequence[ContentBlock], options: TurnOptions, past: PastTurn | None = None
+        self,
+        turn_id: str,
+        content: Sequence[ContentBlock],
+        options: TurnOptions,
+        earlier_usage: UsageInfo | None,
+        past: PastTurn | None = None,
     ) -> RunningTurn:
         return RunningTurn(
             turn_id,
@@ -346,7 +405,7 @@ class Conversation:
             identities=self._identities,
             settings=self._settings,
             clock=self._clock,
-            earlier_usage=self._usage_so_far(),
+            earlier_usage=earlier_usage,
             journal=self._journal,
             answers_are_history=self.capabilities.resume == Resume.EXACT,
             past=past,
@@ -362,6 +421,8 @@ class Conversation:
         return None if newest is None else add_usage(newest.earlier_usage, newest.turn.usage)
 
     def _queue(self, running: RunningTurn) -> None:
+        if running.turn.is_over or running.turn.cancel_requested or running.is_left:
+            return
         self._queued = running
         self._submitted.set()
         self._serve_soon()
@@ -379,7 +440,7 @@ class Conversation:
         content = continuation(cast(list[dict[str, JsonValue]], lost.detail["open_requests"]))
         following = self._begin_turn(content, TurnOptions())
         self._continued = following.turn_id
-        following.emit(notice("continued_after_loss", f"goes on by itself after turn '{running.turn_id}' was lost"))
+        following.emit(notice(CONTINUED_AFTER_LOSS, f"goes on by itself after turn '{running.turn_id}' was lost"))
 
     def _check_not_begun(self) -> None:
         if self._turns_begun:
@@ -406,7 +467,7 @@ class Conversation:
             self._fail_turn(Internal("the conversation failed; the log has the traceback"))
         finally:
             if self._current is not None:
-                self._current.cancel()
+                self._give_up(self._current)
             if self._state == ConversationState.OPEN:
                 self._state = ConversationState.PARKED
             self._stopped = None
@@ -427,14 +488,14 @@ class Conversation:
             self._queued = None
 
     async def _serve_turns(self, session: Session) -> None:
+        knows_nothing = self.capabilities.resume == Resume.NONE
         while (running := await self._next_turn()) is not None:
             running.emit(*self._memory.take_notices())
-            if self._session_was_lost and self.capabilities.resume == Resume.NONE:
-                running.emit(notice("history_lost", "the peer was lost and cannot resume: it knows nothing of before"))
-            self._session_was_lost = False
+            if knows_nothing and self._turns_begun > 1:
+                running.emit(notice("history_lost", "this peer cannot resume: it knows nothing of the turns before"))
+            knows_nothing = False
             await running.drive(session)
             if running.lost is not None:
-                self._session_was_lost = True
                 self._continue_after_loss(running)
             if running.session_was_gone:
                 self._queued = running

@@ -14,7 +14,7 @@ class Identities:
 
     def __init__(self, used: Iterable[str] = ()) -> None:
         self._used = set(used)
-        self._next = 0
+        self._next = len(self._used)  # at least as high as the highest number given
 
     def request_id(self, request: HostRequest) -> str:
         """For a tool call its call id, with `~2`, `~3` ... when the peer repeats it; for others ids of ours."""

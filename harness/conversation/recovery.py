@@ -5,12 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
-from harness.connector import AcceptedAnswer
 from harness.contract.content import ContentBlock, TextBlock, text_of
 from harness.contract.options import TurnOptions
-from harness.contract.output import Item, ItemDiscarded, Message, RequestOpened, TextDelta, ThinkingDelta
-from harness.contract.requests import HostRequest, HostResponse
+from harness.contract.output import (
+    Item,
+    ItemDiscarded,
+    Message,
+    Notice,
+    OutputItem,
+    RequestOpened,
+    TextDelta,
+    ThinkingDelta,
+    Usage,
+)
+from harness.contract.requests import HostRequest, HostResponse, RequestKind
+from harness.contract.state import TurnTranscript
+from harness.contract.usage import UsageInfo
 from harness.contract.value import JsonValue
 from harness.store.port import (
     AnswerDelivered,
@@ -23,6 +35,18 @@ from harness.store.port import (
     Remembered,
     TurnBegun,
 )
+
+CONTINUED_AFTER_LOSS = "continued_after_loss"
+"""The notice that begins a turn which the harness began itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """An answer of the host and how far it came on its way to the peer."""
+
+    request: HostRequest
+    response: HostResponse
+    state: AnswerState
 
 
 @dataclass
@@ -43,24 +67,36 @@ class PastTurn:
     def requests(self) -> dict[str, HostRequest]:
         return {item.request.request_id: item.request for item in self.items if isinstance(item, RequestOpened)}
 
-    def answers(self) -> list[AcceptedAnswer]:
+    def given_answers(self) -> list[GivenAnswer]:
         requests = self.requests()
         return [
-            AcceptedAnswer(requests[request_id], response, self.states[request_id] == AnswerState.DELIVERED)
+            GivenAnswer(requests[request_id], response, self.states[request_id])
             for request_id, response in self.responses.items()
         ]
 
     def unfinished_messages(self) -> list[str]:
-        """The ids of messages that were being streamed: deltas without the whole."""
+        """The ids of messages that were being streamed: deltas without the whole, and without the calls that end it."""
         open_ids: dict[str, None] = {}
         for item in self.items:
-            if item.item_id is None:
-                continue
-            if isinstance(item, TextDelta | ThinkingDelta):
+            if isinstance(item, RequestOpened) and item.request.kind == RequestKind.TOOL_CALL:
+                open_ids.clear()
+            elif item.item_id is not None and isinstance(item, TextDelta | ThinkingDelta):
                 open_ids[item.item_id] = None
-            elif isinstance(item, Message | ItemDiscarded):
+            elif item.item_id is not None and isinstance(item, Message | ItemDiscarded):
                 open_ids.pop(item.item_id, None)
         return list(open_ids)
+
+    def transcript(self) -> TurnTranscript:
+        items = cast(list[OutputItem], self.items)
+        return TurnTranscript(turn_id=self.turn_id, content=list(self.content), items=items)
+
+    @property
+    def usage(self) -> UsageInfo | None:
+        return next((item.usage for item in reversed(self.items) if isinstance(item, Usage)), None)
+
+    @property
+    def continues_a_lost_one(self) -> bool:
+        return any(isinstance(item, Notice) and item.code == CONTINUED_AFTER_LOSS for item in self.items)
 
 
 @dataclass
@@ -101,13 +137,13 @@ def past_of(entries: Iterable[Entry]) -> Past:
     return past
 
 
-def open_calls(open_requests: Iterable[HostRequest], answers: Iterable[AcceptedAnswer]) -> list[dict[str, JsonValue]]:
-    """What `peer_lost` lists: calls nobody answered, and answers that may not have reached the peer."""
-    calls = [_open_call(request, "unknown") for request in open_requests]
-    for answer in answers:
-        if not answer.delivered:
-            call = _open_call(answer.request, "answered_not_delivered")
-            calls.append({**call, "response": answer.response.to_dict()})
+def open_calls(unanswered: Iterable[HostRequest], given: Iterable[GivenAnswer]) -> list[dict[str, JsonValue]]:
+    """What `peer_lost` lists: calls nobody answered, and answers that did not reach the peer, or perhaps not."""
+    calls = [_open_call(request, "unknown") for request in unanswered]
+    for answer in given:
+        if answer.state != AnswerState.DELIVERED:
+            outcome = "answered_not_delivered" if answer.state == AnswerState.ACCEPTED else "unknown"
+            calls.append({**_open_call(answer.request, outcome), "response": answer.response.to_dict()})
     return calls
 
 

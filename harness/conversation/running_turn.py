@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -14,14 +15,13 @@ from anyio.abc import TaskGroup
 from harness.connector import AcceptedAnswer, Session, SessionGone
 from harness.contract.content import ContentBlock
 from harness.contract.options import Timeouts, TurnOptions
-from harness.contract.output import Item, RequestOpened, RequestResolved
-from harness.contract.output import TurnEnded as TurnEndedItem
+from harness.contract.output import Item
 from harness.contract.requests import HostRequest, HostResponse, RequestKind
 from harness.contract.state import SessionState, TurnState
 from harness.contract.usage import UsageInfo
 from harness.conversation.identities import Identities
 from harness.conversation.journal import Journal
-from harness.conversation.recovery import PastTurn, open_calls
+from harness.conversation.recovery import GivenAnswer, PastTurn, open_calls
 from harness.errors import (
     HarnessError,
     Internal,
@@ -54,9 +54,6 @@ from harness.turn.turn import Turn
 
 logger = logging.getLogger(__name__)
 
-_MATTERS = (RequestOpened, RequestResolved, TurnEndedItem)
-"""Items that are promises: they are durable before anybody sees them."""
-
 
 class Clock(Protocol):
     def __call__(self) -> int:
@@ -71,6 +68,8 @@ class Parked:
         self.answered = anyio.Event()
         self.response = answers.cancelled(request)
         self.waiters = 0
+        self.request_id: str | None = None
+        """Of the request as the host answered it."""
 
     def release(self, response: HostResponse | None = None) -> None:
         """Ends the wait; without a response the waiting task gets the synthetic error."""
@@ -123,14 +122,20 @@ class RunningTurn:
         """False once the session must be left after this turn."""
         self.lost: PeerLost | None = None
         """Set when the turn failed because its peer was lost."""
+        self.is_left = False
+        """This process is about to end and leaves the turn to the next one: nothing changes it here any more."""
         self.session_was_gone = False
         """The peer was dead before the message was sent; the turn runs in a new session, once."""
         self._tried_before = False
         self.visible = self._noted = self.turn.head
-        """The number up to which polls may look: everything that must be durable first is."""
+        """The number up to which polls may look: with a journal, what is durable."""
         self._journal = journal
         self._answers_are_history = answers_are_history
         self._held: list[tuple[int, Effect]] = []
+        """Effects that wait until the item of that number is visible."""
+        self._given: dict[str, GivenAnswer] = {}
+        """Answers of the host that the peer does not surely have."""
+        self._when_answered: Callable[[], None] | None = None
         self._timeouts = timeouts
         self._identities = identities
         self._settings = settings
@@ -152,7 +157,7 @@ class RunningTurn:
     async def wait_newer(self, since: int, max_wait_ms: int) -> None:
         """Returns when an item after `since` is visible or the turn is over, or after `max_wait_ms`."""
         with anyio.move_on_after(max_wait_ms / 1000):
-            while self.visible <= since and not self.is_over:
+            while self.visible <= since and not self.is_over and not self.is_left:
                 self._changed = self._changed or anyio.Event()
                 await self._changed.wait()
 
@@ -161,11 +166,6 @@ class RunningTurn:
         """Whether the end can be seen."""
         return self.turn.is_over and self.visible >= self.turn.head
 
-    @property
-    def waits_for_answers(self) -> bool:
-        """A restored turn goes on only when all its requests are resolved."""
-        return self.is_restored and bool(self.turn.open_requests)
-
     def state(self, since: int, max_items: int, older: Sequence[Item] = ()) -> TurnState:
         return self.turn.state(
             since,
@@ -173,15 +173,16 @@ class RunningTurn:
             max_items=max_items,
             earlier_usage=self.earlier_usage,
             session=SessionState.DETACHED if self.is_restored else SessionState.ATTACHED,
-            older=older,
+            # a commit may be further than what it has made visible
+            older=[item for item in older if item.sequence_no <= self.visible],
         )
 
     def respond(self, response: HostResponse) -> None:
         """The answer is judged and noted now; it is durable, and on its way, once the journal has written it."""
-        was_open = self.turn.open_request(response.request_id) is not None
+        request = self.turn.open_request(response.request_id)
         self.turn.respond(response, self._clock())
-        if was_open:
-            self._note_answer(response)
+        if request is not None:
+            self._note_answer(request, response)
         self._publish()
 
     def cancel(self) -> None:
@@ -196,13 +197,15 @@ class RunningTurn:
     def fail_by_peer(self, error: HarnessError) -> None:
         """The peer, or what stands for it, failed; the detail of `peer_lost` lists what was open."""
         if isinstance(error, PeerLost):
-            error.detail.setdefault("open_requests", open_calls(self.turn.open_requests, ()))
+            error.detail.setdefault("open_requests", open_calls(self.turn.open_requests, self._given.values()))
             self.lost = error
         self.emit(TurnFailed(error))
 
     # TurnSink
 
     def emit(self, *events: TurnEvent) -> None:
+        if self.is_left:
+            return
         at = self._clock()
         self.turn.receive(*(self._identified(e, at) if isinstance(e, RequestRaised) else e for e in events), at=at)
         self._publish()
@@ -232,6 +235,7 @@ class RunningTurn:
             if parked.waiters == 0 and self._parked.get(peer_id) is parked:
                 del self._parked[peer_id]
         yield parked.response
+        self._note_delivered(parked.request_id)
 
     # what the conversation drives
 
@@ -248,7 +252,7 @@ class RunningTurn:
 
     async def drive(self, session: Session) -> None:
         """Runs the turn in this session until the peer's end, our deadline or a cancel."""
-        if self.turn.is_over:
+        if self.turn.is_over or self.is_left:
             return
         self._session = session
         self._tried_before, self.session_was_gone, self.session_is_usable = self.session_was_gone, False, True
@@ -263,9 +267,27 @@ class RunningTurn:
             self._session = None
             self._release_parked()
 
-    def restart(self, unfinished_messages: Sequence[str]) -> None:
-        """A restored turn whose model was at work: what it had streamed of a message does not count."""
-        self.emit(*(item_discarded(item_id, "restarted") for item_id in unfinished_messages))
+    def restore(self, unfinished_messages: Sequence[str], go_on: Callable[[], None]) -> None:
+        """The turn of an earlier process: it goes on when all its requests are resolved, at once if none is open.
+
+        Where the model was at work, what it had streamed of a message does not count.
+        """
+        self.is_restored = True
+        self._when_answered = go_on
+        if not self.turn.open_requests:
+            self.emit(*(item_discarded(item_id, "restarted") for item_id in unfinished_messages))
+        self.close_overdue()
+
+    def leave(self) -> None:
+        """Stops the session without a word to the turn, as if this process were killed now."""
+        self.is_left = True
+        self._when_answered = None
+        self._held.clear()
+        if self._opening is not None:
+            self._opening.cancel()
+        self._run_scope.cancel()
+        self._deadlines_changed.set()
+        self._wake()
 
     def accepted_answers(self) -> list[AcceptedAnswer]:
         """What the model loop of a restored turn goes on with; what is accepted is in its history."""
@@ -281,7 +303,7 @@ class RunningTurn:
 
     async def watch_deadlines(self) -> None:
         """Sleeps until the next deadline of the turn or of a request, and applies it; ends with the turn."""
-        while not self.turn.is_over:
+        while not self.turn.is_over and not self.is_left:
             self._deadlines_changed = anyio.Event()
             due = self._next_deadline()
             seconds = None if due is None else max(0.0, (due - self._clock()) / 1000)
@@ -329,47 +351,57 @@ class RunningTurn:
         return RequestRaised(request.model_copy(update=identity))
 
     def _publish(self) -> None:
-        """After every change: what must be durable first is noted, the rest is shown and released at once."""
-        effects = [(self.turn.head, effect) for effect in self.turn.take_effects()]
-        self._held.extend(effects)
-        if self._journal is None:
-            self._show(self.turn.head)
-        else:
-            self._note_items(self._journal)
+        """After every change: what is durable is shown, and the effects up to it are released."""
+        head = self.turn.head
+        effects = self.turn.take_effects()
+        self._held.extend((head, effect) for effect in effects)
+        if self._journal is None or (self.visible == head and not effects):
+            self._show(head)
+        elif self._noted < head or effects:
+            self._journal.note(*self._new_entries(), then=partial(self._show, head))
         if self.turn.open_requests or self.turn.is_over:
             self._deadlines_changed.set()
 
-    def _note_items(self, journal: Journal) -> None:
-        """Items that matter wait for their commit, and so does everything behind them; deltas alone do not."""
-        head = self.turn.head
+    def _new_entries(self) -> list[Entry]:
         items = self.turn.items_after(self._noted)
-        must_wait = journal.is_behind or self.visible < self._noted or any(isinstance(i, _MATTERS) for i in items)
-        self._noted = head
+        self._noted = self.turn.head
         entries: list[Entry] = [ItemsProduced(self.turn_id, items)] if items else []
         if self.turn.is_over and self.turn.structured_output_json is not None and items:
             entries.append(OutputStructured(self.turn_id, self.turn.structured_output_json))
-        if not must_wait:
-            journal.note(*entries)
-            self._show(head)
-        elif entries or self._held:
-            journal.note(*entries, urgent=True, then=partial(self._show, head))
+        return entries
 
-    def _note_answer(self, response: HostResponse) -> None:
+    def _note_answer(self, request: HostRequest, response: HostResponse) -> None:
+        """Accepted; where the same commit releases it to a session, it is on its way from then on."""
+        self._given[request.request_id] = GivenAnswer(request, response, AnswerState.ACCEPTED)
         if self._journal is None:
             return
         if self._answers_are_history:
             state = AnswerState.DELIVERED
         else:
-            state = AnswerState.DELIVERING if self._session is not None else AnswerState.ACCEPTED
-        self._journal.note(AnswerRecorded(self.turn_id, response, state), urgent=True)
+            state = AnswerState.ACCEPTED if self._session is None else AnswerState.DELIVERING
+        self._journal.note(AnswerRecorded(self.turn_id, response, state))
+
+    def _note_delivered(self, request_id: str | None) -> None:
+        if request_id is None or self._given.pop(request_id, None) is None:
+            return
+        if self._journal is not None and not self.is_left:
+            self._journal.note_later(AnswerDelivered(self.turn_id, request_id))
 
     def _show(self, upto: int) -> None:
         """Raises the visible mark, releases the effects up to it and wakes the waiters."""
+        if self.is_left:
+            return
         self.visible = max(self.visible, upto)
         while self._held and self._held[0][0] <= self.visible:
             self._release(self._held.pop(0)[1])
         if self.turn.is_over:
             self._release_parked()
+        elif self._when_answered is not None and not self.turn.open_requests:
+            go_on, self._when_answered = self._when_answered, None
+            go_on()
+        self._wake()
+
+    def _wake(self) -> None:
         changed, self._changed = self._changed, None
         if changed is not None:
             changed.set()
@@ -389,6 +421,8 @@ class RunningTurn:
             return
         parked = self._parked.pop(request.peer_request_id or "", None)
         if parked is not None:
+            self._is_on_its_way(request.request_id)
+            parked.request_id = request.request_id
             parked.release(response)
         elif self._session is not None:
             try:
@@ -396,9 +430,13 @@ class RunningTurn:
             except Exception as error:  # the edge of the session: nothing of it may reach the caller who answered
                 logger.exception("delivering '%s' failed", request.request_id)
                 self.fail_by_peer(error if isinstance(error, HarnessError) else Internal(f"delivery failed: {error}"))
-                return
-            if self._journal is not None:
-                self._journal.note(AnswerDelivered(self.turn_id, request.request_id))
+            else:
+                self._note_delivered(request.request_id)
+
+    def _is_on_its_way(self, request_id: str) -> None:
+        given = self._given.get(request_id)
+        if given is not None:
+            self._given[request_id] = replace(given, state=AnswerState.DELIVERING)
 
     async def _interrupt(self, session: Session) -> None:
         """Stops the peer within a bound; a session that does not return is left behind."""

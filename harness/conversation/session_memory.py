@@ -24,7 +24,7 @@ class SessionMemory:
     def append(self, record: JsonValue) -> None:
         self._records.append(record)
         if self.journal is not None:
-            self.journal.note(Remembered(record), urgent=True)
+            self.journal.note(Remembered(record))
 
     def records(self) -> Sequence[JsonValue]:
         return tuple(self._records)

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from pydantic import TypeAdapter
 
@@ -100,6 +100,8 @@ def without_blobs(body: str) -> tuple[str, dict[str, str]]:
             digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
             blobs[digest] = value
             return {_BLOB_KEY: digest}
+        if _is_place(value):  # a record of a connector that looks like one of ours
+            return {_BLOB_KEY: [take_out(value[_BLOB_KEY])]}
         return _mapped(value, take_out)
 
     value = take_out(json.loads(body))
@@ -112,18 +114,17 @@ def with_blobs(body: str, read: Callable[[str], str]) -> str:
         return body
 
     def put_back(value: JsonValue) -> JsonValue:
-        digest = _digest(value)
-        return _mapped(value, put_back) if digest is None else read(digest)
+        if not _is_place(value):
+            return _mapped(value, put_back)
+        named = value[_BLOB_KEY]
+        return {_BLOB_KEY: put_back(named[0])} if isinstance(named, list) else read(named)
 
     return json.dumps(put_back(json.loads(body)), separators=(",", ":"))
 
 
-def _digest(value: JsonValue) -> str | None:
-    """What a blob's place refers to, null where the value is no such place."""
-    if not isinstance(value, dict):
-        return None
-    members = cast(dict[str, JsonValue], value)
-    return members[_BLOB_KEY] if members.keys() == {_BLOB_KEY} else None
+def _is_place(value: JsonValue) -> TypeGuard[dict[str, JsonValue]]:
+    """Whether this is where a string was taken out."""
+    return isinstance(value, dict) and cast(dict[str, JsonValue], value).keys() == {_BLOB_KEY}
 
 
 def _mapped(value: JsonValue, change: Callable[[JsonValue], JsonValue]) -> JsonValue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -9,8 +10,10 @@ from typing import Self
 
 from harness.contract.output import Item
 from harness.contract.requests import OpenRequest
+from harness.contract.value import JsonValue
 from harness.errors import ConversationInUse
-from harness.store.port import ConversationRecord, Entry, ItemsProduced, Summary
+from harness.store.codec import rows_of
+from harness.store.port import ConversationRecord, Entry, ItemsProduced, Remembered, Summary
 
 
 @dataclass
@@ -35,6 +38,9 @@ class MemoryStore:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        for kept in self._all.values():
+            if kept.holder is self:
+                kept.holder = None
         self._is_open = False
 
     async def create(self, record: ConversationRecord) -> tuple[ConversationRecord, int | None]:
@@ -46,9 +52,12 @@ class MemoryStore:
         return record, 1
 
     async def claim(self, conversation_id: str) -> int:
-        kept = self._all[conversation_id]
+        kept = self._all.get(conversation_id)
+        if kept is None:
+            raise ConversationInUse(f"conversation '{conversation_id}' was deleted")
         if kept.holder is not None and kept.holder is not self and kept.holder._is_open:
-            raise ConversationInUse(f"conversation '{conversation_id}' is open in another store of this process")
+            name = f"another store of process {os.getpid()}"
+            raise ConversationInUse(f"conversation '{conversation_id}' is open in {name}", holder=name)
         kept.holder, kept.epoch = self, kept.epoch + 1
         return kept.epoch
 
@@ -79,16 +88,36 @@ class MemoryStore:
     async def list_requests(self, owner: str) -> list[OpenRequest]:
         return [r for record in await self.list_conversations(owner) for r in record.summary.open_requests]
 
+    async def held(self) -> dict[str, str]:
+        name = f"process {os.getpid()}"
+        return {key: name for key, kept in self._all.items() if kept.holder is not None and kept.holder._is_open}
+
     async def abandoned(self) -> list[ConversationRecord]:
-        return [k.record for k in self._all.values() if k.holder is not None and not k.holder._is_open]
+        return [
+            kept.record
+            for kept in self._all.values()
+            if (kept.record.summary.turn_is_running if kept.holder is None else not kept.holder._is_open)
+        ]
 
     async def entries(self, conversation_id: str) -> list[Entry]:
-        return list(self._all[conversation_id].entries)
+        kept = self._all.get(conversation_id)
+        return [] if kept is None else list(kept.entries)
+
+    async def remembered(self, conversation_id: str) -> list[JsonValue]:
+        return [entry.record for entry in await self.entries(conversation_id) if isinstance(entry, Remembered)]
 
     async def items(self, conversation_id: str, turn_id: str, since: int, limit: int) -> list[Item]:
-        kept = self._all[conversation_id]
-        batches = (e for e in kept.entries if isinstance(e, ItemsProduced) and e.turn_id == turn_id)
+        batches = (
+            e for e in await self.entries(conversation_id) if isinstance(e, ItemsProduced) and e.turn_id == turn_id
+        )
         return [item for batch in batches for item in batch.items if item.sequence_no > since][:limit]
+
+    async def sizes(self, owner: str) -> dict[str, int]:
+        return {
+            key: sum(len(row.body) for entry in kept.entries for row in rows_of(entry))
+            for key, kept in self._all.items()
+            if kept.record.owner == owner
+        }
 
     async def delete(self, conversation_id: str) -> None:
         self._all.pop(conversation_id, None)

@@ -82,7 +82,7 @@ Entry: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a list shows without reading the entries; written with every append."""
+    """What a list shows without reading the entries; given with every append."""
 
     state: ConversationState = ConversationState.OPEN
     updated_at: int = 0
@@ -90,6 +90,11 @@ class Summary:
     first_message: str | None = None
     turn_is_running: bool = False
     open_requests: Sequence[OpenRequest] = ()
+
+    @property
+    def facts(self) -> tuple[object, ...]:
+        """Everything but the time, which changes with every append."""
+        return (self.turn_is_running, self.turns, self.state, self.first_message, list(self.open_requests))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +153,28 @@ class Store(AbstractAsyncContextManager["Store"], Protocol):
 
     async def list_requests(self, owner: str) -> list[OpenRequest]: ...
 
+    async def held(self) -> dict[str, str]:
+        """The conversations that live processes hold, with the name of the process."""
+        ...
+
     async def abandoned(self) -> list[ConversationRecord]:
-        """Those whose holder is dead, of every owner."""
+        """Those whose holder is dead, and those given back in the middle of a turn; of every owner."""
         ...
 
     async def entries(self, conversation_id: str) -> list[Entry]:
         """Everything, in the order it was appended."""
         ...
 
+    async def remembered(self, conversation_id: str) -> list[JsonValue]:
+        """The records of its `SessionLog` alone."""
+        ...
+
     async def items(self, conversation_id: str, turn_id: str, since: int, limit: int) -> list[Item]:
         """Items of one turn after `since`, oldest first."""
+        ...
+
+    async def sizes(self, owner: str) -> dict[str, int]:
+        """How much of the medium each conversation takes, in characters; what several share counts for each."""
         ...
 
     async def delete(self, conversation_id: str) -> None:

@@ -1,0 +1,188 @@
+"""One SQLite file, shared with other processes: who writes, who reads, and in which thread.
+
+WAL, so that readers and the one writer do not wait for each other. Short transactions run on the loop (tens of
+microseconds); long ones, those that must wait for another process's lock and, where a commit waits for the disk, all
+writing ones run in a thread, and so do checkpoints.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable, Generator
+from contextlib import AsyncExitStack, contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, TypeAlias, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup
+
+from harness.errors import Internal
+from harness.store.schema import migrate
+
+logger = logging.getLogger(__name__)
+
+Durability: TypeAlias = Literal["process", "power"]
+"""What a commit survives: the death of this process (`synchronous=NORMAL`), or also that of the machine (FULL)."""
+CHECKPOINT_CHARS = 4 * 1024 * 1024
+"""So much text is written between two checkpoints of the write-ahead log."""
+LOCK_WAIT_SECONDS = 10.0
+"""How long another process may hold the file before a call fails."""
+T = TypeVar("T")
+Work: TypeAlias = Callable[[sqlite3.Connection], T]
+
+
+class Database:
+    """Enter it before use. `write` and `read` each run one transaction, one after the other."""
+
+    def __init__(self, path: Path, durability: Durability, lock_wait_seconds: float = LOCK_WAIT_SECONDS) -> None:
+        self._path = path
+        self._durability = durability
+        self._writer = _Line(path, "BEGIN IMMEDIATE", lock_wait_seconds)
+        self._reader = _Line(path, "BEGIN", lock_wait_seconds)
+        self._lock_wait_seconds = lock_wait_seconds
+        self._written = 0
+        self._group: TaskGroup | None = None
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self._stack.__aenter__()
+        try:
+            await anyio.to_thread.run_sync(self._open)
+            self._stack.callback(self._close)
+            self._group = await self._stack.enter_async_context(anyio.create_task_group())
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, traceback)
+
+    async def write(self, work: Work[T], *, heavy: bool = False) -> T:
+        """All that `work` does or nothing; durable when this returns.
+
+        Raises:
+            Internal: the file is full, locked or broken. What `work` itself raises of our tree passes.
+        """
+        return await self._writer.run(work, in_thread=heavy or self._durability == "power")
+
+    async def read(self, work: Work[T], *, heavy: bool = False) -> T:
+        """`work` sees the file as of one moment, and keeps no other process from writing."""
+        return await self._reader.run(work, in_thread=heavy)
+
+    def wrote(self, size: int) -> None:
+        """So many characters more stand in the write-ahead log; now and then it is worked into the file."""
+        self._written += size
+        if self._written >= CHECKPOINT_CHARS and self._group is not None:
+            self._written = 0
+            self._group.start_soon(anyio.to_thread.run_sync, self._checkpoint)
+
+    def write_now(self, work: Work[T]) -> T:
+        """For the end, when no loop is to be waited for."""
+        return self._writer.run_now(work)
+
+    def _open(self) -> None:
+        with clear_errors(self._path):
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._path.touch(mode=0o600)
+            self._path.chmod(0o600)
+            connection = self._connect()
+            try:
+                migrate(connection, self._path)
+                connection.execute(f"PRAGMA synchronous = {'FULL' if self._durability == 'power' else 'NORMAL'}")
+                self._reader.connection = self._connect()
+                self._writer.connection = connection
+            except BaseException:
+                connection.close()
+                raise
+
+    def _connect(self) -> sqlite3.Connection:
+        """Its first statements wait for other processes; later `_Line` says who waits."""
+        connection = sqlite3.connect(
+            self._path, timeout=self._lock_wait_seconds, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of effect in a new file only
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        return connection
+
+    def _close(self) -> None:
+        for line in (self._reader, self._writer):
+            if line.connection is not None:
+                with suppress(sqlite3.Error):  # its last act is a checkpoint, which another process may do as well
+                    line.connection.close()
+                line.connection = None
+
+    def _checkpoint(self) -> None:
+        """On a connection of its own, so that appends go on meanwhile; a failed one is repeated after more text."""
+        try:
+            connection = self._connect()
+            try:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            logger.warning("checkpoint of the journal '%s' failed: %s", self._path, error)
+
+
+class _Line:
+    """One connection and the queue before it."""
+
+    def __init__(self, path: Path, begin: str, lock_wait_seconds: float) -> None:
+        self.connection: sqlite3.Connection | None = None
+        self._path = path
+        self._begin = begin
+        self._wait_ms = int(lock_wait_seconds * 1000)
+        self._set_wait_ms = -1
+        self._lock = anyio.Lock(fast_acquire=True)
+        self._threads = anyio.CapacityLimiter(1)  # not those of tools, which may all be taken
+
+    async def run(self, work: Work[T], *, in_thread: bool) -> T:
+        async with self._lock:
+            if not in_thread:
+                try:
+                    return self._transaction(work, wait_ms=0)
+                except sqlite3.Error as error:
+                    if getattr(error, "sqlite_errorcode", None) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                        raise clear_error(self._path, error) from error
+            return await anyio.to_thread.run_sync(self.run_now, work, limiter=self._threads)
+
+    def run_now(self, work: Work[T]) -> T:
+        with clear_errors(self._path):
+            return self._transaction(work, wait_ms=self._wait_ms)
+
+    def _transaction(self, work: Work[T], *, wait_ms: int) -> T:
+        db = self.connection
+        if db is None:
+            raise Internal(f"the journal '{self._path}' is used before it was opened, or after it was closed")
+        if wait_ms != self._set_wait_ms:
+            db.execute(f"PRAGMA busy_timeout = {wait_ms}")
+            self._set_wait_ms = wait_ms
+        db.execute(self._begin)
+        try:
+            result = work(db)
+            db.execute("COMMIT")
+        finally:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+        return result
+
+
+@contextmanager
+def clear_errors(path: Path) -> Generator[None]:
+    """What SQLite or the file system says becomes one error of ours."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise clear_error(path, error) from error
+
+
+def clear_error(path: Path, error: Exception) -> Internal:
+    return Internal(
+        f"the journal '{path}' cannot be used: {error}; free the disk or the file, then repeat the call",
+        path=str(path),
+    )
