@@ -774,6 +774,31 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "Images pass in prompts and in tool results.",
             "contract 2",
         ),
+        # --- the bridge over HTTP -----------------------------------------------------------------------------------
+        Requirement(
+            "bridge:http:mcp-client", "The mcp package lists and calls our tools, in both ways to answer.", "ours"
+        ),
+        Requirement("bridge:http:parallel", "Calls that wait together are answered in any order.", "R-G4"),
+        Requirement(
+            "bridge:http:withdrawn",
+            "A peer that cancels a request, or goes away, withdraws its call; nothing is left behind.",
+            "R-H5",
+        ),
+        Requirement("bridge:http:progress", "Progress comes while a call waits, where the peer asked for it.", "R-A3"),
+        Requirement("bridge:http:delivered-twice", "A call sent again with its id is the same call.", "R-G2"),
+        Requirement(
+            "bridge:http:doors",
+            "Each conversation has a path and a token of its own on one loopback listener; nobody else gets in.",
+            "R-K3",
+        ),
+        Requirement("bridge:http:end", "The end of a conversation answers what waits.", "R-G1"),
+        Requirement("bridge:http:failures", "A call that fails in the host is an error result for the model.", "R-G3"),
+        Requirement(
+            "R-A1",
+            "No transport timeout hits a call that waits: a stream sends headers and a first byte at once.",
+            "R-A1",
+        ),
+        Requirement("R-A3", "Signs of life come at least every 15 s while a call waits.", "R-A3"),
         # --- claude: approvals and questions ------------------------------------------------------------------------
         Requirement(
             "claude:approvals:routed",
