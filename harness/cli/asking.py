@@ -111,10 +111,11 @@ class Person:
 
     async def _line(self, prompt: str, *, secret: bool = False) -> str | None:
         """The next line that is typed; null at its end (Ctrl-D). Can be cancelled: no thread reads the keyboard."""
-        sys.stderr.write(prompt)
-        sys.stderr.flush()
         typed = b""
         with _without_echo(self._keyboard) if secret else nullcontext():
+            # only now: a quick typist's secret would be echoed otherwise
+            sys.stderr.write(prompt)
+            sys.stderr.flush()
             while not typed.endswith(b"\n"):
                 await anyio.wait_readable(self._keyboard)
                 data = os.read(self._keyboard, 4096)
