@@ -140,9 +140,10 @@ class Heard(Protocol):
 
 
 class MalformedAnswer(ProviderError):
-    """The provider could not read what its model wrote. Nothing was executed: the call may be repeated."""
+    """The provider could not read what its model wrote. Nothing was executed: the call may be repeated.
 
-    code = ProviderError.code
+    It has no code of its own, so on every wire it is a `provider_error`.
+    """
 
 
 class ChatModel(Protocol):
