@@ -459,6 +459,43 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "Every call id has exactly one result on every path out of a turn, under any interleaving.",
             "R-G1",
         ),
+        # --- the journal --------------------------------------------------------------------------------------------
+        Requirement(
+            "store:client-key",
+            "One owner has one conversation per client key, whichever process begins it.",
+            "contract 1",
+        ),
+        Requirement("store:owners", "What another owner has is not found.", "contract 1"),
+        Requirement(
+            "store:fence",
+            "Only the last who claimed a conversation writes to it; one that a live process holds is refused and the "
+            "process named.",
+            "design 6",
+        ),
+        Requirement("store:append:all-or-nothing", "An append is kept as a whole or not at all.", "design 6"),
+        Requirement("store:round-trip", "Every kind of entry comes back value for value.", "design 6"),
+        Requirement("store:blobs", "A large string stands in the journal once and goes with its last user.", "ours"),
+        Requirement("store:lists", "Lists, open requests, items and sizes are answered by the store.", "ours"),
+        Requirement(
+            "store:abandoned", "What a dead process held, or gave back in the middle of a turn, is found.", "design 6"
+        ),
+        Requirement("store:delete", "A deleted conversation is gone and its client key is free.", "contract 1"),
+        Requirement("store:loop", "A large append does not hold up the loop.", "design 6"),
+        Requirement("store:not-open", "A journal that is not open says so.", "ours"),
+        Requirement("store:private", "Only the user can read the journal.", "design 10"),
+        Requirement(
+            "store:schema", "A journal of a newer version is refused and left alone; others are brought up.", "ours"
+        ),
+        Requirement("store:broken", "A file that cannot be a journal is refused by name.", "ours"),
+        Requirement("store:full", "A full disk is a clear error, and what was there before stays whole.", "design 6"),
+        Requirement("store:locked", "A locked journal is waited for, and an error when it stays locked.", "design 6"),
+        Requirement("store:several-processes", "Several processes write to one journal.", "design 6"),
+        Requirement(
+            "journal:failure:ends-turn",
+            "A journal that cannot be written ends the turn, interrupts the peer and loses no accepted answer; when "
+            "it can, the conversation goes on.",
+            "design 6",
+        ),
         # --- every ConversationalLLM, in process and over HTTP ------------------------------------------------------
         Requirement(
             "llm:turn:tool-calls",
@@ -606,6 +643,26 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement(
             "orchestrator:registry:unknown-tool",
             "A call of an unknown tool is an error result that names the known ones.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:functions:context",
+            "A function that asks for its context gets call id, progress and the news that nobody waits; the model never sees it.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:functions:structured",
+            "What a function declares as an object is also structured content; images may stand beside words.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:functions:object",
+            "The public methods of an object are tools; nothing is computed by looking.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:registry:around",
+            "Hooks around calls see call and result in order and may replace either; the policy judges what would really run.",
             "ours",
         ),
         Requirement(

@@ -27,6 +27,7 @@ from harness.contract import ImageBlock, TextBlock, ToolCall, ToolDescriptor
 from harness.errors import InvalidArgument
 from harness.orchestrator.functions import FunctionTools
 from harness.orchestrator.refusals import RefusalKind
+from harness.orchestrator.tool_context import ToolContext
 from harness.orchestrator.tool_provider import ToolOutcome
 
 
@@ -64,7 +65,8 @@ async def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
 async def run(function: Callable[..., Any], **arguments: Any) -> ToolOutcome:
     tools = FunctionTools([function])
     [descriptor] = await tools.list_tools()
-    return await tools.run(ToolCall(call_id="1", tool_name=descriptor.name, arguments_json=json.dumps(arguments)))
+    call = ToolCall(call_id="1", tool_name=descriptor.name, arguments_json=json.dumps(arguments))
+    return await tools.run(call, ToolContext("1", descriptor.name))
 
 
 async def text_of_run(function: Callable[..., Any], **arguments: Any) -> str:
@@ -359,13 +361,14 @@ def test_function_that_never_returns_does_not_keep_the_process_alive() -> None:
 import anyio, threading
 from harness.orchestrator.functions import FunctionTools
 from harness.contract import ToolCall
+from harness.orchestrator.tool_context import ToolContext
 
 def stuck():
     threading.Event().wait()
 
 async def main():
     with anyio.move_on_after(0.1):
-        await FunctionTools([stuck]).run(ToolCall(call_id="1", tool_name="stuck"))
+        await FunctionTools([stuck]).run(ToolCall(call_id="1", tool_name="stuck"), ToolContext("1", "stuck"))
     print("left")
 
 anyio.run(main)

@@ -13,8 +13,9 @@ from harness import tool
 from harness.contract import TextBlock, ToolCall, ToolDescriptor
 from harness.errors import InvalidArgument
 from harness.orchestrator.refusals import RefusalKind
-from harness.orchestrator.tool_provider import ToolOutcome
-from harness.orchestrator.tool_registry import ToolRegistry
+from harness.orchestrator.tool_context import ToolContext
+from harness.orchestrator.tool_provider import ToolOutcome, failure
+from harness.orchestrator.tool_registry import RunCall, ToolRegistry
 
 
 class Source:
@@ -29,7 +30,7 @@ class Source:
     async def list_tools(self) -> Sequence[ToolDescriptor]:
         return self._descriptors
 
-    async def run(self, call: ToolCall) -> ToolOutcome:
+    async def run(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
         self.calls.append(call)
         if self._error is not None:
             raise self._error
@@ -159,3 +160,69 @@ async def test_only_what_says_so_is_read_only() -> None:
 
     registry = await ToolRegistry.of([look, touch])
     assert [registry.is_read_only(name) for name in ("look", "touch")] == [True, False]
+
+
+# hooks around calls
+
+
+@requirement("orchestrator:registry:around")
+async def test_hooks_see_call_and_result_in_order_and_may_replace_either() -> None:
+    seen: list[str] = []
+
+    async def outer(call: ToolCall, run: RunCall) -> ToolOutcome:
+        seen.append(f"outer {call.arguments_json}")
+        outcome = await run(call.model_copy(update={"arguments_json": '{"n":2}'}))
+        seen.append(f"outer {said(outcome)}")
+        return ToolOutcome([TextBlock(text="hidden")])
+
+    async def inner(call: ToolCall, run: RunCall) -> ToolOutcome:
+        seen.append(f"inner {call.arguments_json}")
+        outcome = await run(call)
+        seen.append(f"inner {said(outcome)}")
+        return outcome
+
+    source = Source(tool_with({}))
+    registry = (await ToolRegistry.of([source])).around(outer, inner)
+    outcome = await registry.run(ToolCall(call_id="1", tool_name="find", arguments_json='{"n":1}'))
+    assert said(outcome) == "hidden"
+    assert seen == ['outer {"n":1}', 'inner {"n":2}', "inner ran", "outer ran"]
+    assert [call.arguments_json for call in source.calls] == ['{"n":2}']
+
+
+@requirement("orchestrator:registry:around")
+async def test_hook_cannot_bring_a_call_past_the_policy() -> None:
+    async def sneak(call: ToolCall, run: RunCall) -> ToolOutcome:
+        return await run(call.model_copy(update={"tool_name": "erase"}))
+
+    async def no_erasing(call: ToolCall) -> ToolCall | ToolOutcome:
+        return failure("denied", RefusalKind.DENIED) if call.tool_name == "erase" else call
+
+    source = Source(tool_with({}), tool_with({}, "erase"))
+    registry = (await ToolRegistry.of([source])).around(sneak)
+    outcome = await registry.run(ToolCall(call_id="1", tool_name="find"), gate=no_erasing)
+    assert (said(outcome), outcome.is_error, source.calls) == ("denied", True, [])
+
+
+@requirement("orchestrator:registry:around")
+async def test_what_the_gate_changed_is_judged_again_and_stays_the_same_tool() -> None:
+    async def edit(call: ToolCall) -> ToolCall | ToolOutcome:
+        return ToolCall(call_id=call.call_id, tool_name="other", arguments_json=edited)
+
+    source = Source(tool_with(SCHEMA), tool_with({}, "other"))
+    registry = await ToolRegistry.of([source])
+    call = ToolCall(call_id="1", tool_name="find", arguments_json='{"city": "Oslo"}')
+    edited = "{}"
+    assert (await registry.run(call, gate=edit)).is_error
+    edited = '{"city": "Bergen"}'
+    assert said(await registry.run(call, gate=edit)) == "ran"
+    assert [(call.tool_name, call.arguments_json) for call in source.calls] == [("find", edited)]
+
+
+async def test_hook_that_raises_becomes_an_error_result(caplog: pytest.LogCaptureFixture) -> None:
+    async def broken(call: ToolCall, run: RunCall) -> ToolOutcome:
+        raise RuntimeError("hook lost")
+
+    registry = (await ToolRegistry.of([Source(tool_with({}))])).around(broken)
+    outcome = await registry.run(ToolCall(call_id="1", tool_name="find"))
+    assert (outcome.is_error, said(outcome)) == (True, "RuntimeError: hook lost")
+    assert "hook around tool 'find'" in caplog.text

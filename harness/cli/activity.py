@@ -22,6 +22,7 @@ from harness.contract.output import (
 from harness.contract.requests import HostRequest, RequestKind, RequestOutcome
 from harness.contract.usage import UsageInfo
 from harness.contract.value import JsonValue
+from harness.orchestrator.lines import ProgressLine
 
 ARGUMENTS_LIMIT = 300
 
@@ -49,6 +50,12 @@ class Activity:
         self._limit = None if full else ARGUMENTS_LIMIT
         self._open: dict[str, tuple[HostRequest, int]] = {}
         self._inside: dict[str, tuple[str, int]] = {}
+
+    def progress(self, line: ProgressLine) -> Line:
+        known = self._open.get(line.request_id)
+        name = known[0].tool_name if known is not None else line.request_id
+        total = "" if line.total is None else f" of {line.total:g}"
+        return Line(Style.QUIET, f"  {name}: {line.done:g}{total}{f', {line.message}' if line.message else ''}")
 
     def lines(self, item: Item) -> Iterator[Line]:
         """What there is to say about this item; nothing about text, thinking and usage."""

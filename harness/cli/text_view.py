@@ -9,6 +9,7 @@ from harness.cli.activity import Activity, Line, Style
 from harness.cli.terminal import Terminal, printable
 from harness.contract.content import text_of
 from harness.contract.output import Item, Message, TextDelta, ThinkingDelta
+from harness.orchestrator.lines import ProgressLine
 
 WriteLine: TypeAlias = Callable[[Line], None]
 
@@ -60,6 +61,10 @@ class TextView:
             self._thought.append(item.text)
         for line in self._activity.lines(item) if self._shows_activity else ():
             self.line(line)
+
+    def progress(self, line: ProgressLine) -> None:
+        if self._shows_activity:
+            self.line(self._activity.progress(line))
 
     def line(self, line: Line) -> None:
         """A line beside the text, never in the middle of one of its lines."""

@@ -19,11 +19,13 @@ from harness.contract.content import (
 )
 from harness.orchestrator.tool_provider import ToolOutcome, without_surrogates
 
-_BLOCKS = (TextBlock, ImageBlock, AudioBlock, ResourceBlock, ResourceLinkBlock, UnknownBlock)
+BLOCKS = (TextBlock, ImageBlock, AudioBlock, ResourceBlock, ResourceLinkBlock, UnknownBlock)
 
 
-def outcome_of(value: Any) -> ToolOutcome:
-    """Content blocks pass through; a text stays one; anything else becomes JSON, and `None` is `null`.
+def outcome_of(value: Any, *, is_structured: bool = False) -> ToolOutcome:
+    """Content blocks pass through, also beside texts; a text stays one; anything else becomes JSON, `None` is `null`.
+
+    A structured one is a JSON object, given as text and as structured content.
 
     Raises:
         ValueError, TypeError: JSON cannot carry the value.
@@ -35,7 +37,7 @@ def outcome_of(value: Any) -> ToolOutcome:
         return ToolOutcome(blocks)
     # str.__str__: the plain text of an enum member too
     text = without_surrogates(str.__str__(value)) if isinstance(value, str) else json_text(value)
-    return ToolOutcome([TextBlock(text=text)])
+    return ToolOutcome([TextBlock(text=text)], structured_content_json=text if is_structured else None)
 
 
 def json_text(value: Any) -> str:
@@ -48,10 +50,12 @@ def json_text(value: Any) -> str:
 
 
 def _content_blocks(value: Any) -> list[ContentBlock] | None:
-    if isinstance(value, _BLOCKS):
+    if isinstance(value, BLOCKS):
         return [value]
     if isinstance(value, list | tuple) and value:
         members = cast(Sequence[Any], value)
-        if all(isinstance(member, _BLOCKS) for member in members):
-            return list(members)
+        if any(isinstance(member, BLOCKS) for member in members) and all(
+            isinstance(member, (*BLOCKS, str)) for member in members
+        ):
+            return [TextBlock(text=without_surrogates(m)) if isinstance(m, str) else m for m in members]
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from functools import partial
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
@@ -16,7 +17,9 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema, to_jsonable_python
 
 from harness.errors import InvalidArgument
-from harness.orchestrator.function_results import json_text
+from harness.orchestrator.function_results import BLOCKS, json_text
+from harness.orchestrator.tool_context import ToolContext
+from harness.orchestrator.tool_provider import ToolOutcome
 
 _UNDESCRIBABLE = (PydanticSchemaGenerationError, PydanticUserError, PydanticInvalidForJsonSchema)
 _UNNAMED = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
@@ -52,7 +55,9 @@ class FunctionSchema:
         self.description, described = _documentation(function)
         annotations = self._annotations(function)
         # fields are numbered and named by alias, because a parameter may have a name that pydantic keeps for itself
-        self._fields = {f"p{number}": name for number, name in enumerate(self._signature.parameters)}
+        self._contexts = [name for name, annotation in annotations.items() if _is_context(annotation)]
+        names = (name for name in self._signature.parameters if name not in self._contexts)
+        self._fields = {f"p{number}": name for number, name in enumerate(names)}
         fields: dict[str, Any] = {
             field: self._field(self._signature.parameters[name], annotations.get(name, Any), described.get(name))
             for field, name in self._fields.items()
@@ -62,8 +67,9 @@ class FunctionSchema:
             self.input_schema_json = json_text(self._model.model_json_schema(schema_generator=_Untitled))
         except _UNDESCRIBABLE as error:
             raise self._undescribable(annotations, error) from error
+        self.output_schema_json = _output_schema_json(annotations.get("return"))
 
-    def bind(self, arguments: Mapping[str, Any]) -> inspect.BoundArguments:
+    def bind(self, arguments: Mapping[str, Any], context: ToolContext) -> inspect.BoundArguments:
         """The arguments as the function expects them; what the call leaves out keeps the function's default.
 
         Raises:
@@ -75,7 +81,10 @@ class FunctionSchema:
             for field, name in self._fields.items()
             if field in values.model_fields_set or self._signature.parameters[name].default is inspect.Parameter.empty
         }
-        return inspect.BoundArguments(self._signature, cast(Any, given))
+        # in the order of the signature: positional-only parameters are bound by it
+        bound = {**given, **dict.fromkeys(self._contexts, context)}
+        ordered = {name: bound[name] for name in self._signature.parameters if name in bound}
+        return inspect.BoundArguments(self._signature, cast(Any, ordered))
 
     def _annotations(self, function: Callable[..., Any]) -> dict[str, Any]:
         target = function
@@ -105,13 +114,33 @@ class FunctionSchema:
         return annotation, Field(**own)
 
     def _undescribable(self, annotations: Mapping[str, Any], error: Exception) -> InvalidArgument:
-        for name in self._signature.parameters:
+        for name in self._fields.values():
             try:
                 TypeAdapter(annotations.get(name, Any)).json_schema()
             except _UNDESCRIBABLE as culprit:
                 reason = str(culprit).splitlines()[0]
                 return InvalidArgument(f"tool '{self._name}': parameter '{name}' cannot be described: {reason}")
         return InvalidArgument(f"tool '{self._name}' cannot be described: {str(error).splitlines()[0]}")
+
+
+def _is_context(annotation: Any) -> bool:
+    """`ToolContext`, also in `ToolContext | None`."""
+    return annotation is ToolContext or ToolContext in get_args(annotation)
+
+
+def _output_schema_json(annotation: Any) -> str | None:
+    """The schema of what the function returns, where that is a class whose values are JSON objects."""
+    if not isinstance(annotation, type) or issubclass(annotation, (ToolOutcome, *BLOCKS)):
+        return None
+    class_ = cast("type[object]", annotation)
+    is_typed_dict = hasattr(class_, "__total__") and hasattr(class_, "__required_keys__")
+    if not (is_typed_dict or is_dataclass(class_) or issubclass(class_, BaseModel)):
+        return None
+    try:
+        schema = TypeAdapter(cast(Any, annotation)).json_schema(mode="serialization", schema_generator=_Untitled)
+    except _UNDESCRIBABLE:
+        return None  # then its results are text alone
+    return json_text(schema) if schema.get("type") == "object" else None
 
 
 def _documentation(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:

@@ -18,6 +18,7 @@ from harness.orchestrator.function_results import outcome_of
 from harness.orchestrator.function_schema import FunctionSchema
 from harness.orchestrator.marks import ToolMark, mark_of
 from harness.orchestrator.refusals import RefusalKind
+from harness.orchestrator.tool_context import ToolContext
 from harness.orchestrator.tool_provider import ToolOutcome, failure
 from harness.orchestrator.worker_thread import run_in_thread
 
@@ -39,8 +40,23 @@ class FunctionTools:
     async def list_tools(self) -> Sequence[ToolDescriptor]:
         return [function.descriptor for function in self._functions]
 
-    async def run(self, call: ToolCall) -> ToolOutcome:
-        return await self._by_name[call.tool_name].run(call)
+    async def run(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
+        return await self._by_name[call.tool_name].run(call, context)
+
+
+def tools_from(owner: object, *, label: str | None = None) -> FunctionTools:
+    """The public methods of an object as tools, each with the name of its method.
+
+    What it inherits is public too; properties are left alone, so nothing is computed by looking.
+
+    Raises:
+        InvalidArgument: it has no public method, or one that cannot be described to a model.
+    """
+    names = [name for name, _ in inspect.getmembers_static(owner, _is_method) if not name.startswith("_")]
+    if not names:
+        raise InvalidArgument(f"'{type(owner).__name__}' has no public method: nothing to call")
+    methods = [getattr(owner, name) for name in names]
+    return FunctionTools(methods, label=label or f"object '{type(owner).__name__}'")
 
 
 class _FunctionTool:
@@ -58,16 +74,17 @@ class _FunctionTool:
             name=name,
             description=self._schema.description,
             input_schema_json=self._schema.input_schema_json,
+            output_schema_json=self._schema.output_schema_json,
             read_only=mark.read_only,
             destructive=mark.destructive,
             idempotent=mark.idempotent,
             open_world=mark.open_world,
         )
 
-    async def run(self, call: ToolCall) -> ToolOutcome:
+    async def run(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
         """The function's value, or what it raised: type and message, never a stack trace."""
         try:
-            bound = self._schema.bind(arguments_of(call))
+            bound = self._schema.bind(arguments_of(call), context)
         except (BadArguments, ValidationError) as error:
             text = f"The tool '{call.tool_name}' was not run, its arguments do not fit:\n{_complaints(error)}"
             return failure(text, RefusalKind.INVALID_ARGUMENTS)
@@ -77,7 +94,7 @@ class _FunctionTool:
             logger.info("tool '%s' raised", call.tool_name, exc_info=True)
             return failure(f"{type(error).__name__}: {error}")
         try:
-            return outcome_of(value)
+            return outcome_of(value, is_structured=self._schema.output_schema_json is not None)
         except (TypeError, ValueError) as error:
             return failure(f"The tool '{call.tool_name}' ran, but JSON cannot carry its result: {error}")
 
@@ -92,6 +109,10 @@ class _FunctionTool:
 
 def _is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+def _is_method(member: object) -> bool:
+    return inspect.isfunction(member) or isinstance(member, staticmethod | classmethod)
 
 
 def _complaints(error: BadArguments | ValidationError) -> str:

@@ -41,6 +41,16 @@ class ResponseLine(Value):
     response: HostResponse
 
 
+class ProgressLine(Value):
+    """A tool of this host tells how far it is: `done` of `total`, in whatever unit it counts."""
+
+    type: Literal["progress"] = "progress"
+    request_id: str
+    done: float
+    total: float | None = None
+    message: str | None = None
+
+
 class FinishedLine(Completion):
     type: Literal["finished"] = "finished"
 
@@ -52,7 +62,8 @@ class FailedLine(Completion):
 
 
 Line: TypeAlias = Annotated[
-    StartedLine | ItemLine | RequestLine | ResponseLine | FinishedLine | FailedLine, Discriminator("type")
+    StartedLine | ItemLine | RequestLine | ProgressLine | ResponseLine | FinishedLine | FailedLine,
+    Discriminator("type"),
 ]
 
 

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 from harness.contract.content import ContentBlock, TextBlock
 from harness.contract.tools import ToolCall, ToolDescriptor
 from harness.orchestrator.refusals import Refusal, RefusalKind
+from harness.orchestrator.tool_context import ToolContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class ToolProvider(Protocol):
         """Asked once per registry: the list is frozen for the conversation."""
         ...
 
-    async def run(self, call: ToolCall) -> ToolOutcome:
+    async def run(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
         """Runs one of its tools; the arguments fit the schema. Cancelled when nobody waits for the result any more."""
         ...
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 from harness.contract.tools import ToolCall, ToolDescriptor
@@ -12,12 +13,20 @@ from harness.errors import InvalidArgument
 from harness.orchestrator.arguments import ArgumentCheck, BadArguments, arguments_of
 from harness.orchestrator.functions import FunctionTools
 from harness.orchestrator.refusals import RefusalKind
+from harness.orchestrator.tool_context import ToolContext
 from harness.orchestrator.tool_provider import ToolOutcome, ToolProvider, failure
 
 logger = logging.getLogger(__name__)
 
 ToolSource: TypeAlias = Callable[..., Any] | ToolProvider
 """A function, or a provider of many tools."""
+
+RunCall: TypeAlias = Callable[[ToolCall], Awaitable[ToolOutcome]]
+Around: TypeAlias = Callable[[ToolCall, RunCall], Awaitable[ToolOutcome]]
+"""A hook around calls: it sees a call, runs the rest (`await run(call)`) and gives the result, its own or another."""
+
+Gate: TypeAlias = Callable[[ToolCall], Awaitable[ToolCall | ToolOutcome]]
+"""The policy's place: it gives the call that may run, with other arguments if it likes, or an outcome instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +39,9 @@ class _Entry:
 class ToolRegistry:
     """Frozen once made; `await ToolRegistry.of([...])` makes one."""
 
-    def __init__(self, entries: Mapping[str, _Entry]) -> None:
+    def __init__(self, entries: Mapping[str, _Entry], hooks: Iterable[Around] = ()) -> None:
         self._entries = dict(sorted(entries.items()))
+        self._hooks = tuple(hooks)
 
     @classmethod
     async def of(cls, tools: Iterable[ToolSource] | ToolRegistry) -> ToolRegistry:
@@ -62,22 +72,64 @@ class ToolRegistry:
         entry = self._entries.get(tool_name or "")
         return entry is None or entry.descriptor.read_only is True
 
-    async def run(self, call: ToolCall) -> ToolOutcome:
-        """Validates the arguments and runs the tool; whatever fails is an error result. Only cancellation leaves."""
+    def around(self, *hooks: Around) -> ToolRegistry:
+        """A registry with hooks around every call, the first one outermost.
+
+        A hook may replace the call and the result. The policy judges the call that would really run, so what a hook
+        makes of a call needs the same leave as if the model had asked for it.
+        """
+        return ToolRegistry(self._entries, (*self._hooks, *hooks))
+
+    async def run(self, call: ToolCall, *, context: ToolContext | None = None, gate: Gate | None = None) -> ToolOutcome:
+        """Validates the arguments, asks the gate and runs the tool; whatever fails is an error result.
+
+        Only cancellation leaves.
+        """
+        context = context or ToolContext(call.call_id, call.tool_name)
+        run: RunCall = partial(self._run, context=context, gate=gate)
+        for hook in reversed(self._hooks):
+            run = partial(_hooked, hook, run)
+        context.begin()
+        try:
+            return await run(call)
+        except Exception as error:  # the edge of the hooks: the model shall see it, the loop goes on
+            logger.exception("a hook around tool '%s' failed", call.tool_name)
+            return failure(f"{type(error).__name__}: {error}")
+        finally:
+            context.end()
+
+    async def _run(self, call: ToolCall, *, context: ToolContext, gate: Gate | None) -> ToolOutcome:
         entry = self._entries.get(call.tool_name)
         if entry is None:
             known = ", ".join(f"'{name}'" for name in self._entries) or "none"
             return failure(f"There is no tool '{call.tool_name}'. Known tools: {known}.")
+        wrong = _misfit(entry, call)
+        if wrong is None and gate is not None:
+            allowed = await gate(call)
+            if isinstance(allowed, ToolOutcome):
+                return allowed
+            call = allowed.model_copy(update={"tool_name": call.tool_name})
+            wrong = _misfit(entry, call)
+        if wrong is not None:
+            return wrong
         try:
-            entry.check.check(arguments_of(call))
-        except BadArguments as error:
-            text = f"The tool '{call.tool_name}' was not run, its arguments do not fit:\n{error}"
-            return failure(text, RefusalKind.INVALID_ARGUMENTS)
-        try:
-            return await entry.provider.run(call)
+            return await entry.provider.run(call, context)
         except Exception as error:  # the edge of a provider: the model shall see it, the loop goes on
             logger.exception("tool '%s' of %s failed", call.tool_name, entry.provider.label)
             return failure(f"{type(error).__name__}: {error}")
+
+
+def _misfit(entry: _Entry, call: ToolCall) -> ToolOutcome | None:
+    try:
+        entry.check.check(arguments_of(call))
+    except BadArguments as error:
+        text = f"The tool '{call.tool_name}' was not run, its arguments do not fit:\n{error}"
+        return failure(text, RefusalKind.INVALID_ARGUMENTS)
+    return None
+
+
+async def _hooked(hook: Around, run: RunCall, call: ToolCall) -> ToolOutcome:
+    return await hook(call, run)
 
 
 def _providers(tools: Iterable[ToolSource]) -> list[ToolProvider]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias, cast
 
 import anyio
@@ -24,9 +25,10 @@ from harness.contract.state import TurnState
 from harness.contract.tools import ToolCall
 from harness.errors import AlreadyAnswered, HarnessError, UnknownRequest, unwrapped
 from harness.orchestrator.approvals import Approver, Decision, declined
-from harness.orchestrator.lines import ItemLine, Line, RequestLine, ResponseLine, StartedLine
+from harness.orchestrator.lines import ItemLine, Line, ProgressLine, RequestLine, ResponseLine, StartedLine
 from harness.orchestrator.refusals import Refusal, RefusalKind
 from harness.orchestrator.results import fitted
+from harness.orchestrator.tool_context import Progress, ToolContext
 from harness.orchestrator.tool_provider import ToolOutcome, failure
 from harness.orchestrator.tool_registry import ToolRegistry
 from harness.orchestrator.turn_record import TurnRecord
@@ -35,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 WAIT_MS = 60_000
 """One poll waits this long; a change ends the wait at once."""
+PROGRESS_LINES = 100
+"""So many wait to be shown; a tool that tells more is not slowed down, the rest is left out."""
 GIVE_UP_SECONDS = 10.0
 """How long a turn that its host gives up may take to end."""
 
@@ -67,6 +71,7 @@ class TurnHost:
         self._taken_up: set[str] = set()
         self._running: dict[str, anyio.CancelScope] = {}
         self._in_order = anyio.Lock()
+        self._progress, self._progress_to_show = anyio.create_memory_object_stream[ProgressLine](PROGRESS_LINES)
 
     async def serve(self) -> None:
         """Returns at the turn's end. However else this ends, the turn is cancelled first.
@@ -77,7 +82,8 @@ class TurnHost:
         is_over = False
         try:
             with unwrapped():
-                async with anyio.create_task_group() as group:
+                async with self._progress, self._progress_to_show, anyio.create_task_group() as group:
+                    group.start_soon(self._show_progress)
                     await self._observe(StartedLine(conversation_id=self._turn[0], turn_id=self._turn[1]))
                     if self._stop is not None:
                         group.start_soon(self._cancel_on, self._stop)
@@ -141,9 +147,19 @@ class TurnHost:
             arguments_json=request.arguments_json or "{}",
         )
         beside_others = self._side.registry.is_read_only(call.tool_name)
+        context = ToolContext(call.call_id, call.tool_name, partial(self._progressed, request.request_id))
         async with nullcontext() if beside_others else self._in_order:
-            outcome = await self._side.registry.run(call)
+            outcome = await self._side.registry.run(call, context=context)
         return _result(request, fitted(outcome, self._side.capabilities))
+
+    def _progressed(self, request_id: str, step: Progress) -> None:
+        line = ProgressLine(request_id=request_id, done=step.done, total=step.total, message=step.message)
+        with suppress(anyio.WouldBlock, anyio.ClosedResourceError):
+            self._progress.send_nowait(line)
+
+    async def _show_progress(self) -> None:
+        async for line in self._progress_to_show:
+            await self._observe(line)
 
     async def _submit(self, request: HostRequest, decision: Decision) -> None:
         """Hands the answer in; one that is rejected is replaced by an error result, so that nothing stays open."""
