@@ -76,8 +76,8 @@ class _OpenCall:
     progress: int = 0
 
 
-def no_call_id(meta: JsonObject) -> str | None:
-    """For peers that tell no tool-use id."""
+def no_call_id(params: JsonObject) -> str | None:
+    """For peers that tell no tool-use id in the params of a call."""
     return None
 
 
@@ -123,6 +123,10 @@ class McpServer:
     def disconnected(self, reply_to: object) -> list[CallWithdrawn]:
         """The place where an answer would have gone is no more: what waited only there is withdrawn."""
         return self._without(lambda waiter: waiter.reply_to == reply_to)
+
+    def is_waiting(self, reply_to: object) -> bool:
+        """Whether an answer will come to this place."""
+        return any(waiter.reply_to == reply_to for call in self._open.values() for waiter in call.waiters)
 
     def message_started(self) -> None:
         """The model speaks again: it has read all answers, so the same tool-use id is a new call from here on."""
@@ -205,7 +209,7 @@ class McpServer:
         if not isinstance(arguments, dict):
             return [_error(rpc_id, reply_to, INVALID_PARAMS, "'arguments' must be an object")]
         meta = _object(params.get("_meta"))
-        told = self.call_id_of(meta)
+        told = self.call_id_of(params)
         self._calls += 1
         key = told if told is not None else f"call-{self._calls}"
         if key in self._answered:

@@ -848,8 +848,24 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "Each conversation has a path and a token of its own on one loopback listener; nobody else gets in.",
             "R-K3",
         ),
+        Requirement(
+            "bridge:http:once",
+            "Whatever a peer sends, repeats and drops, every request gets one answer or its place is gone.",
+            "R-G1",
+        ),
         Requirement("bridge:http:end", "The end of a conversation answers what waits.", "R-G1"),
         Requirement("bridge:http:failures", "A call that fails in the host is an error result for the model.", "R-G3"),
+        Requirement(
+            "bridge:relay:stdio",
+            "Peers that only start processes reach the same tools over stdio: values whole, answers in any order.",
+            "design 5",
+        ),
+        Requirement(
+            "bridge:relay:end",
+            "The relay ends when its input does, and never sends a message twice; a lost host is an error for its calls.",
+            "R-C7, R-G2",
+        ),
+        Requirement("R-E2", "The relay answers initialize and tools/list within 60 ms of its start.", "R-E2"),
         Requirement(
             "R-A1",
             "No transport timeout hits a call that waits: a stream sends headers and a first byte at once.",
@@ -1414,5 +1430,85 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("anthropic:cancel", "A cancel closes the connection to the API.", "contract 5"),
         Requirement("anthropic:key", "A key goes only to the server it is for.", "ours"),
         Requirement("anthropic:events", "Every event of the API, and what other servers make of it, is read.", "ours"),
+        Requirement(
+            "claude:misbehaving:long-line",
+            "A line of 50 MiB reaches the host whole.",
+            "R-B1, R-B4, R-J1",
+        ),
+        Requirement(
+            "claude:misbehaving:line-limit",
+            "A line over the limit fails the turn; the next message works.",
+            "R-B3",
+        ),
+        Requirement(
+            "claude:misbehaving:stderr",
+            "10 MB of stderr before the answer block nobody.",
+            "R-B10",
+        ),
+        Requirement(
+            "claude:misbehaving:garbage",
+            "Stray lines and unknown kinds never end a turn and are told once per kind.",
+            "R-B9",
+        ),
+        Requirement(
+            "claude:misbehaving:pieces",
+            "Output cut anywhere, within characters too, gives the same messages.",
+            "R-B5, R-J2, R-J3",
+        ),
+        Requirement(
+            "claude:misbehaving:identical-calls",
+            "Identical parallel calls of one round each get their own answer.",
+            "R-G4",
+        ),
+        Requirement(
+            "claude:misbehaving:dies",
+            "A CLI that dies, in the middle of a line too, fails the turn at once; the next message works.",
+            "R-B3",
+        ),
+        Requirement(
+            "claude:misbehaving:dies-with-a-call-open",
+            "One dead CLI leaves another conversation's open call alone.",
+            "ours",
+        ),
+        Requirement(
+            "claude:misbehaving:cancel",
+            "A cancel ends every turn within a bound, and the next message works.",
+            "R-H1, R-H2, R-H3",
+        ),
+        Requirement(
+            "claude:misbehaving:tool-deadline",
+            "A call nobody answers expires with exactly one error result for the model.",
+            "R-A6",
+        ),
+        Requirement(
+            "claude:misbehaving:stalls",
+            "A CLI that never answers stalls the turn and is replaced.",
+            "R-M1",
+        ),
+        Requirement(
+            "claude:misbehaving:second-message",
+            "A second message in a running turn is refused and disturbs nothing.",
+            "R-D4, R-M6",
+        ),
+        Requirement(
+            "claude:misbehaving:stdin-stays-open",
+            "The CLI's input stays open until its conversation ends.",
+            "R-A7, R-D1",
+        ),
+        Requirement(
+            "claude:misbehaving:grandchild",
+            "Nothing survives the end of a conversation, in a session of its own neither.",
+            "R-C2, R-C3, R-C4",
+        ),
+        Requirement(
+            "claude:misbehaving:time-to-live",
+            "An idle conversation lets its processes go.",
+            "R-C2",
+        ),
+        Requirement(
+            "claude:misbehaving:cancelled-anywhere",
+            "A harness cancelled at any time leaves no process and no descriptor.",
+            "R-C5, R-C9",
+        ),
     )
 )

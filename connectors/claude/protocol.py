@@ -336,8 +336,8 @@ class ClaudeProtocol:
         self._send({"type": "control_response", "response": body})
 
 
-def _tool_use_id(meta: JsonObject) -> str | None:
-    return plain_text_in(meta.get("claudecode/toolUseId")) or None
+def _tool_use_id(params: JsonObject) -> str | None:
+    return plain_text_in(object_in(params.get("_meta")).get("claudecode/toolUseId")) or None
 
 
 def _user_block(block: ContentBlock) -> JsonObject:

@@ -13,7 +13,7 @@ ECHO: dict[str, Any] = {"name": "echo", "inputSchema": {"type": "object"}}
 
 
 def server() -> McpServer:
-    return McpServer([ECHO], call_id_of=lambda meta: meta.get("id"))
+    return McpServer([ECHO], call_id_of=lambda params: params["_meta"].get("id"))
 
 
 def request(rpc_id: Any, method: str, **params: Any) -> dict[str, Any]:
