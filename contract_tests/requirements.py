@@ -1510,5 +1510,9 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "A harness cancelled at any time leaves no process and no descriptor.",
             "R-C5, R-C9",
         ),
+        Requirement("local:choice", "The tiny model is offered the tools that share words with the request.", "ours"),
+        Requirement("local:missing", "Without its packages or its file the connector says what to type.", "contract 7"),
+        Requirement("local:calls-fit", "Every call of the embedded model fits its schema.", "ours"),
+        Requirement("local:streams", "The embedded model streams, stops when cancelled and is loaded once.", "ours"),
     )
 )
