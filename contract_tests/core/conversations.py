@@ -28,7 +28,7 @@ from harness.conversation.running_turn import Clock
 from harness.local import LocalHarness, wall_clock
 from harness.registry import Registry
 from harness.settings import Settings
-from harness.store import MemoryStore
+from harness.store import MemoryStore, Store
 from harness.turn import RequestRaised, TurnEnded
 
 RunTurn = Callable[[TurnSink], Awaitable[None]]
@@ -42,7 +42,7 @@ async def open_house(
     *,
     settings: Settings | None = None,
     clock: Clock = wall_clock,
-    store: MemoryStore | None = None,
+    store: Store | None = None,
     seconds: float = 5,
     **others: Connector,
 ) -> AsyncGenerator[LocalHarness]:

@@ -97,7 +97,7 @@ class Journal:
                 with anyio.move_on_after(LATER_SECONDS):
                     await self._urgent.wait()
             async with self._one_at_a_time:
-                if not self._is_closed and not self.is_broken:
+                if not self._batch.is_empty and not self.is_broken:  # else a flush was quicker
                     await self._write()
 
     async def close(self) -> None:
@@ -117,7 +117,11 @@ class Journal:
     async def _write(self) -> None:
         """One batch, one commit."""
         batch, self._batch = self._batch, _Batch()
-        self._noted, self._urgent = anyio.Event(), anyio.Event()
+        # one that is not set has the writer's task waiting for it
+        if self._noted.is_set():
+            self._noted = anyio.Event()
+        if self._urgent.is_set():
+            self._urgent = anyio.Event()
         error = await self._append(batch.entries)
         if error is None:
             self.is_broken = False

@@ -60,7 +60,7 @@ class Database:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._stack.__aexit__(kind, error, traceback)
+        await self._stack.aclose()  # what the block raised is none of the checkpoints' business
 
     async def write(self, work: Work[T], *, heavy: bool = False) -> T:
         """All that `work` does or nothing; durable when this returns.
@@ -80,6 +80,10 @@ class Database:
         if self._written >= CHECKPOINT_CHARS and self._group is not None:
             self._written = 0
             self._group.start_soon(anyio.to_thread.run_sync, self._checkpoint)
+
+    async def shrink(self) -> None:
+        """Gives the system back what was deleted."""
+        await self._writer.run(_vacuum, in_thread=True)
 
     def write_now(self, work: Work[T]) -> T:
         """For the end, when no loop is to be waited for."""
@@ -105,7 +109,8 @@ class Database:
         connection = sqlite3.connect(
             self._path, timeout=self._lock_wait_seconds, isolation_level=None, check_same_thread=False
         )
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of effect in a new file only
+        if connection.execute("PRAGMA page_count").fetchone()[0] == 0:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # possible in a new file only
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         return connection
@@ -165,11 +170,18 @@ class _Line:
         db.execute(self._begin)
         try:
             result = work(db)
-            db.execute("COMMIT")
+            if db.in_transaction:
+                db.execute("COMMIT")
         finally:
             if db.in_transaction:
                 db.execute("ROLLBACK")
         return result
+
+
+def _vacuum(db: sqlite3.Connection) -> None:
+    # it must not stand in a transaction of ours, and only `executescript` takes all of its steps
+    db.execute("COMMIT")
+    db.executescript("PRAGMA incremental_vacuum")
 
 
 @contextmanager

@@ -82,7 +82,7 @@ class MemoryStore:
         return next((r for r in records if r.owner == owner and r.options.client_key == client_key), None)
 
     async def list_conversations(self, owner: str) -> list[ConversationRecord]:
-        mine = [kept.record for kept in self._all.values() if kept.record.owner == owner]
+        mine = [kept.record for kept in reversed(self._all.values()) if kept.record.owner == owner]
         return sorted(mine, key=lambda record: record.summary.updated_at, reverse=True)
 
     async def list_requests(self, owner: str) -> list[OpenRequest]:

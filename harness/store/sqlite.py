@@ -231,10 +231,10 @@ class SqliteStore:
             for table in ("entries", "blob_uses", "conversations"):
                 db.execute(f"DELETE FROM {table} WHERE conversation_id = ?", (conversation_id,))
             db.execute("DELETE FROM blobs WHERE digest NOT IN (SELECT digest FROM blob_uses)")
-            db.execute("PRAGMA incremental_vacuum").fetchall()
 
         self._forget(conversation_id)
         await self._database.write(work, heavy=True)
+        await self._database.shrink()
 
     # inside
 
@@ -342,7 +342,7 @@ def _record_of(db: sqlite3.Connection, row: tuple[Any, ...]) -> ConversationReco
         turns=row[8],
         first_message=row[9],
         turn_is_running=bool(row[10]),
-        open_requests=_open_requests.validate_json(_put_back(db, row[11])) if row[11] != "[]" else (),
+        open_requests=tuple(_open_requests.validate_json(_put_back(db, row[11]))) if row[11] != "[]" else (),
     )
     return ConversationRecord(
         conversation_id=row[0],
