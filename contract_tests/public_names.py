@@ -17,6 +17,7 @@ PUBLIC_NAMES: dict[str, list[str]] = {
     "connectors.anthropic": ["AnthropicConfig", "AnthropicConnector"],
     "connectors.claude": ["ClaudeConnector", "ClaudeOptions"],
     "connectors.fake": ["FakeConfig", "FakeConnector", "Script", "Seen"],
+    "connectors.local": ["LocalConfig", "LocalConnector"],
     "connectors.ollama": ["OllamaConfig", "OllamaConnector"],
     "connectors.openai": ["OpenAiConfig", "OpenAiConnector"],
     "harness": [

@@ -77,6 +77,30 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "A delegated policy allows nothing that the host's policy would not allow.",
             "contract 1",
         ),
+        # --- conformance: what harness/testing/scenarios tries on every connector -----------------------------------
+        Requirement("conformance:text", "An answer streams, is numbered without a gap, and ends once.", "contract 3"),
+        Requirement("conformance:call", "A call and its result pass between model and host as they are.", "contract 4"),
+        Requirement(
+            "conformance:call:parallel", "Calls of one round wait together as far as the peer can.", "contract 4"
+        ),
+        Requirement("conformance:call:slow", "A call stays open as long as the host needs.", "R-A5"),
+        Requirement("conformance:stop-reasons", "Every end of a turn has its neutral stop reason.", "contract 3"),
+        Requirement("conformance:approval", "What a peer asks before it acts is decided by the host.", "R-D10, R-D12"),
+        Requirement("conformance:delegation", "What is delegated the peer does itself, the rest arrives.", "contract 1"),
+        Requirement("conformance:provider-errors", "A provider's failure is told by its reason.", "contract 7"),
+        Requirement("conformance:history", "A history given at the start is read by the model.", "contract 2"),
+        Requirement("conformance:exact", "Values that are easily spoilt pass both ways unchanged.", "contract 4"),
+        Requirement("conformance:turn-options", "An option of one turn holds for this turn only.", "contract 2"),
+        Requirement("conformance:kit", "A foreign connector is tried with one fixture.", "R-M9"),
+        Requirement("conformance:matrix", "The published matrix says what the scenarios find.", "R-M9"),
+        Requirement("R-B3", "A lost peer fails its turn as lost, and the next message goes on.", "R-B3"),
+        Requirement("R-F1", "A conversation goes on in the peer's own session after a restart.", "R-F1"),
+        # --- limits -------------------------------------------------------------------------------------------------
+        Requirement("limits:budget", "A turn without budget ends with 'budget', whoever keeps the limit.", "contract 2"),
+        Requirement("limits:rounds", "A turn over its rounds ends with 'max_turns', whoever keeps it.", "contract 2"),
+        Requirement("limits:near", "Four fifths of a limit are told, once.", "contract 2"),
+        Requirement("limits:denials", "A call that is refused or fails again and again ends the turn.", "R-D2, R-D10"),
+        Requirement("limits:prices", "The price table stands in where the provider tells no cost.", "contract 2"),
         # --- packaging and layout -----------------------------------------------------------------------------------
         Requirement(
             "packaging:wheel:three-packages",
