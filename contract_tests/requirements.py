@@ -100,6 +100,8 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("limits:rounds", "A turn over its rounds ends with 'max_turns', whoever keeps it.", "contract 2"),
         Requirement("limits:near", "Four fifths of a limit are told, once.", "contract 2"),
         Requirement("limits:denials", "A call that is refused or fails again and again ends the turn.", "R-D2, R-D10"),
+        Requirement("R-D2", "A call that is refused again and again, unchanged, ends the turn with 'loop_guard'.", "R-D2"),
+        Requirement("R-D10", "One policy gives one answer, whatever the connector and the kind of request.", "R-D10"),
         Requirement("limits:prices", "The price table stands in where the provider tells no cost.", "contract 2"),
         # --- packaging and layout -----------------------------------------------------------------------------------
         Requirement(
@@ -1538,5 +1540,7 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("local:missing", "Without its packages or its file the connector says what to type.", "contract 7"),
         Requirement("local:calls-fit", "Every call of the embedded model fits its schema.", "ours"),
         Requirement("local:streams", "The embedded model streams, stops when cancelled and is loaded once.", "ours"),
+        # --- agents and their connectors ----------------------------------------------------------------------------
+        Requirement("peers:pinned", "The agents that live tests talk to are pinned names and versions.", "ours"),
     )
 )
