@@ -522,6 +522,31 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "it can, the conversation goes on.",
             "design 6",
         ),
+        Requirement(
+            "journal:restart:exact",
+            "After a crash open requests stay open under their ids, the turn goes on when they are answered, and what "
+            "the model was saying is said again; leaving the harness keeps such a turn, too.",
+            "contract 6",
+        ),
+        Requirement("R-F7", "All three kinds of request survive a restart.", "R-F7"),
+        Requirement("journal:restart:polls", "A poll never goes backwards, also over a restart.", "contract 3"),
+        Requirement(
+            "journal:restart:overdue",
+            "A request whose deadline passed while nobody was there is closed as a denial or error before anything is "
+            "shown.",
+            "contract 2",
+        ),
+        Requirement(
+            "journal:restart:client-key",
+            "A caller that was killed finds its conversation and its turn by their client keys.",
+            "contract 1",
+        ),
+        Requirement(
+            "journal:restart:run-to-completion", "`run_to_completion` picks up a turn that runs already.", "design 9"
+        ),
+        Requirement("journal:restart:ids", "A request id is given once, also over restarts.", "contract 4"),
+        Requirement("journal:restart:usage", "Figures and structured output are those of before.", "contract 3"),
+        Requirement("journal:restart:old-turns", "Every turn of a conversation can be read, however old.", "ours"),
         # --- every ConversationalLLM, in process and over HTTP ------------------------------------------------------
         Requirement(
             "llm:turn:tool-calls",
@@ -1542,5 +1567,8 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("local:streams", "The embedded model streams, stops when cancelled and is loaded once.", "ours"),
         # --- agents and their connectors ----------------------------------------------------------------------------
         Requirement("peers:pinned", "The agents that live tests talk to are pinned names and versions.", "ours"),
+        Requirement("jsonrpc:both-ways", "Both parties ask at the same time, with ids of their own.", "acp 1"),
+        Requirement("jsonrpc:once", "A request of a peer is answered exactly once, however it ends.", "R-G1"),
+        Requirement("jsonrpc:generous", "A message of any shape is read without falling over.", "R-B9"),
     )
 )
