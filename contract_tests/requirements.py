@@ -71,6 +71,7 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement("policy:files", "What is wrong in a policy names file, key and what was expected.", "contract 7"),
         Requirement("policy:layers", "One layer decides, the deny rules of all stay in force.", "ours"),
+        Requirement("policy:house", "A server's own policy answers before a host is asked, and says so.", "contract 3"),
         Requirement("policy:probes", "A fixed table of bypasses is ruled as expected.", "ours"),
         Requirement(
             "policy:delegation:never-wider",
@@ -86,7 +87,9 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("conformance:call:slow", "A call stays open as long as the host needs.", "R-A5"),
         Requirement("conformance:stop-reasons", "Every end of a turn has its neutral stop reason.", "contract 3"),
         Requirement("conformance:approval", "What a peer asks before it acts is decided by the host.", "R-D10, R-D12"),
-        Requirement("conformance:delegation", "What is delegated the peer does itself, the rest arrives.", "contract 1"),
+        Requirement(
+            "conformance:delegation", "What is delegated the peer does itself, the rest arrives.", "contract 1"
+        ),
         Requirement("conformance:provider-errors", "A provider's failure is told by its reason.", "contract 7"),
         Requirement("conformance:history", "A history given at the start is read by the model.", "contract 2"),
         Requirement("conformance:exact", "Values that are easily spoilt pass both ways unchanged.", "contract 4"),
@@ -96,11 +99,15 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("R-B3", "A lost peer fails its turn as lost, and the next message goes on.", "R-B3"),
         Requirement("R-F1", "A conversation goes on in the peer's own session after a restart.", "R-F1"),
         # --- limits -------------------------------------------------------------------------------------------------
-        Requirement("limits:budget", "A turn without budget ends with 'budget', whoever keeps the limit.", "contract 2"),
+        Requirement(
+            "limits:budget", "A turn without budget ends with 'budget', whoever keeps the limit.", "contract 2"
+        ),
         Requirement("limits:rounds", "A turn over its rounds ends with 'max_turns', whoever keeps it.", "contract 2"),
         Requirement("limits:near", "Four fifths of a limit are told, once.", "contract 2"),
         Requirement("limits:denials", "A call that is refused or fails again and again ends the turn.", "R-D2, R-D10"),
-        Requirement("R-D2", "A call that is refused again and again, unchanged, ends the turn with 'loop_guard'.", "R-D2"),
+        Requirement(
+            "R-D2", "A call that is refused again and again, unchanged, ends the turn with 'loop_guard'.", "R-D2"
+        ),
         Requirement("R-D10", "One policy gives one answer, whatever the connector and the kind of request.", "R-D10"),
         Requirement("limits:prices", "The price table stands in where the provider tells no cost.", "contract 2"),
         # --- packaging and layout -----------------------------------------------------------------------------------
@@ -547,6 +554,45 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("journal:restart:ids", "A request id is given once, also over restarts.", "contract 4"),
         Requirement("journal:restart:usage", "Figures and structured output are those of before.", "contract 3"),
         Requirement("journal:restart:old-turns", "Every turn of a conversation can be read, however old.", "ours"),
+        Requirement(
+            "journal:restart:continued",
+            "After a crash the turn of a dead peer is lost, what was open is told with what is known, and the next "
+            "message goes on in the peer's own session.",
+            "contract 6",
+        ),
+        Requirement(
+            "journal:answers:not-delivered",
+            "An answer that was accepted and did not reach the peer, or perhaps not, is in the detail of `peer_lost`.",
+            "contract 6",
+        ),
+        Requirement(
+            "journal:restart:on-peer-lost",
+            "With `on_peer_lost: continue` the harness sends the message that goes on, answers quoted as data, once.",
+            "contract 6",
+        ),
+        Requirement(
+            "journal:restart:none",
+            "A peer that cannot resume starts afresh, and the turn says once that the history is lost.",
+            "contract 6",
+        ),
+        Requirement("R-F3", "A peer that is lost again and again fails each turn; nothing goes round.", "R-F3"),
+        Requirement("R-F5", "What was shown before a restart is never shown again as new.", "R-F5"),
+        Requirement("journal:waiters:fail-at-once", "A process that exits fails all who wait for it at once.", "ours"),
+        Requirement(
+            "journal:several-processes",
+            "Several processes share a journal: what a live one has open is not touched and names it; what is idle or "
+            "left by a dead one goes to whoever asks.",
+            "design 6",
+        ),
+        Requirement(
+            "R-C8",
+            "How many peers run is limited: the longest idle one makes room and resumes with its next message; what "
+            "each takes is told.",
+            "R-C8",
+        ),
+        Requirement(
+            "journal:idle", "A message that comes while its conversation is put to rest goes on with it.", "ours"
+        ),
         # --- every ConversationalLLM, in process and over HTTP ------------------------------------------------------
         Requirement(
             "llm:turn:tool-calls",
@@ -695,6 +741,51 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "orchestrator:registry:unknown-tool",
             "A call of an unknown tool is an error result that names the known ones.",
             "ours",
+        ),
+        Requirement(
+            "orchestrator:mcp:config",
+            "The mcpServers JSON of other programs is read, with variables and our own keys; a mistake names file, server and key.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:mcp:tools",
+            "Tools of an MCP server over stdio and HTTP: all pages, schemas as they are, progress, images, structured results, headers.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:mcp:cancel",
+            "A call that nobody waits for is cancelled at the server.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:mcp:timeout",
+            "A call that takes too long is an error result, and cancelled at the server.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:mcp:lost",
+            "A server that is lost fails its calls with its last words, never runs them twice, and is reached anew by the next.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:mcp:tree",
+            "When a source ends, its server and everything that started are gone.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:mcp:start",
+            "A server that cannot be started or does not answer is named, with the reason.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:mcp:list-changed",
+            "A list that changes in a conversation is kept, followed or ends the source, as wished.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:mcp:names",
+            "Names become tool names; a prefix keeps two sources apart, a collision is a clear error.",
+            "issue 8",
         ),
         Requirement(
             "orchestrator:functions:context",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -33,6 +33,8 @@ class FakeConfig(BaseModel):
     style: Style | None = None
     resume: Resume | None = None
     repeat: bool | None = None
+    on_peer_lost: Literal["fail", "continue"] = "fail"
+    """Whether the harness itself goes on with a turn whose peer was lost."""
     capabilities: dict[str, Any] | None = None
 
     @model_validator(mode="after")

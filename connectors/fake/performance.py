@@ -101,6 +101,8 @@ class Performance:
         await self._stopped.wait()
 
     async def _play_turn(self, first_step: int) -> None:
+        before = self._part.steps[:first_step]
+        self._rounds += sum(isinstance(step, scripted.CallsStep) and step.wait for step in before)
         for number, step in enumerate(self._part.steps[first_step:], first_step):
             self._on_step(number)
             await self._play_step(step, f"{self._part.place}_{number + 1}")

@@ -44,13 +44,19 @@ async def open_house(
     clock: Clock = wall_clock,
     store: Store | None = None,
     seconds: float = 5,
+    takes_up_turns: bool = True,
     **others: Connector,
 ) -> AsyncGenerator[LocalHarness]:
     """A harness with the connector `fake`, which follows the script, and others by name."""
     connectors = {"fake": FakeConnector(script, on_seen=peer.note if peer else None), **others}
     with anyio.fail_after(seconds):
         async with LocalHarness(
-            Registry(connectors), settings=settings, clock=clock, store=store, default_connector="fake"
+            Registry(connectors),
+            settings=settings,
+            clock=clock,
+            store=store,
+            default_connector="fake",
+            takes_up_turns=takes_up_turns,
         ) as llm:
             yield llm
 
