@@ -58,7 +58,7 @@ class ToolRegistry:
                 earlier = entries.get(descriptor.name)
                 if earlier is not None:
                     by = f"by {earlier.provider.label} and by {provider.label}"
-                    raise InvalidArgument(f"tool '{descriptor.name}' is declared twice: {by}")
+                    raise InvalidArgument(f"tool '{descriptor.name}' is declared twice: {by}; give one a prefix")
                 entries[descriptor.name] = _Entry(descriptor, provider, ArgumentCheck(descriptor))
         return cls(entries)
 
