@@ -25,6 +25,7 @@ from harness.contract.state import ConversationExport, ConversationInfo, Convers
 from harness.contract.tools import ToolSourceDescriptor, ToolSourceKind
 from harness.conversation import Conversation
 from harness.conversation.checks import check_options, parsed_object
+from harness.conversation.house_policy import answers_first
 from harness.conversation.recovery import past_of
 from harness.conversation.running_turn import Clock
 from harness.errors import (
@@ -36,6 +37,7 @@ from harness.errors import (
     UnknownConversation,
     unwrapped,
 )
+from harness.policy import Policy
 from harness.registry import Registry
 from harness.settings import Rights, Settings
 from harness.store.port import ConversationRecord, Store, Summary
@@ -84,6 +86,7 @@ class _House:
     default_connector: str | None
     store: Store | None
     takes_up_turns: bool
+    policy: Policy | None
     loading: anyio.Lock = field(default_factory=anyio.Lock)
     starting: anyio.Lock = field(default_factory=anyio.Lock)
     conversations: dict[str, Conversation] = field(default_factory=dict[str, Conversation])
@@ -97,7 +100,7 @@ class LocalHarness:
 
     Enter it once; `for_owner` gives other callers their own view of the same house. Leaving it ends every conversation
     and every process. With a `store` the conversations stay, and those that a dead process left are taken up: at once,
-    or, without `takes_up_turns`, each when somebody asks for it.
+    or, without `takes_up_turns`, each when somebody asks for it. A `policy` answers requests before any host is asked.
     """
 
     def __init__(
@@ -109,9 +112,10 @@ class LocalHarness:
         default_connector: str | None = None,
         store: Store | None = None,
         takes_up_turns: bool = True,
+        policy: Policy | None = None,
     ) -> None:
         self._house = _House(
-            registry or Registry(), settings or Settings(), clock, default_connector, store, takes_up_turns
+            registry or Registry(), settings or Settings(), clock, default_connector, store, takes_up_turns, policy
         )
         self._owner = LOCAL_OWNER
         self._rights = Rights()
@@ -165,7 +169,7 @@ class LocalHarness:
             return known
         connector, resolved = self._resolve(options)
         capabilities = await connector.get_capabilities(resolved)
-        check_options(resolved, capabilities)
+        check_options(resolved, capabilities, self._house.settings.prices)
         # the look-up above may be old by now: another call with the same key may have begun meanwhile
         known = await self._known_client_key(options.client_key)
         if known is not None:
@@ -295,7 +299,13 @@ class LocalHarness:
     ) -> Conversation:
         house = self._house
         conversation = Conversation(
-            record, connector, capabilities, group=self._open_group(), settings=house.settings, clock=house.clock
+            record,
+            connector,
+            capabilities,
+            group=self._open_group(),
+            settings=house.settings,
+            clock=house.clock,
+            answers_first=answers_first(house.policy, connector.name, record.options.cwd) if house.policy else None,
         )
         if house.store is not None and epoch is not None:
             conversation.keep_in(house.store, epoch)

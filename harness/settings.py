@@ -10,6 +10,17 @@ from harness.turn.turn import DEFAULT_MAX_TURN_BYTES
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """What a million tokens of a model cost, in USD; `model` may have wildcards."""
+
+    model: str
+    input: float
+    output: float
+    cached_input: float | None = None
+    cache_write: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Bounds in seconds, items and bytes. Defaults are those of the contract."""
 
@@ -26,6 +37,8 @@ class Settings:
     """Finished turns of a conversation that are kept in memory; older ones only the journal has."""
     max_sessions: int | None = None
     """Peers that run at the same time. The one that was idle longest makes room, and resumes with its next message."""
+    prices: tuple[Price, ...] = ()
+    """What models cost whose provider does not say; the first that fits counts."""
 
 
 @dataclass(frozen=True, slots=True)

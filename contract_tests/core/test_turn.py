@@ -17,6 +17,7 @@ from harness.contract import (
     RequestKind,
     RequestOpened,
     RequestResolved,
+    StopReason,
     TextBlock,
     TextDelta,
     UsageInfo,
@@ -296,6 +297,28 @@ def test_giving_up_after_a_cancel_keeps_the_one_interrupt_that_was_asked_for() -
     turn = Turn(at=0)
     turn.cancel(at=1)
     turn.fail(TurnTimeout("too long"), at=2)
+    assert turn.take_effects() == [Interrupt()]
+    assert turn.state().status == "cancelled"
+
+
+@requirement("turn:giving-up:interrupts-once")
+def test_limit_of_ours_completes_the_turn_as_it_is_and_interrupts_the_peer_once() -> None:
+    turn = Turn(at=0)
+    turn.receive(RequestRaised(request(1, CALL, None, "p1")), at=1)
+    turn.stop(StopReason.BUDGET, at=2)
+    turn.stop(StopReason.MAX_TURNS, at=3)
+    assert turn.take_effects() == [Interrupt()]
+    state = turn.state()
+    assert (state.status, state.stop_reason, state.error) == ("completed", "budget", None)
+    [resolved] = [item for item in state.new_output_items if isinstance(item, RequestResolved)]
+    assert resolved.outcome == "withdrawn"
+
+
+@requirement("turn:giving-up:interrupts-once")
+def test_limit_of_ours_after_a_cancel_leaves_the_turn_cancelled() -> None:
+    turn = Turn(at=0)
+    turn.cancel(at=1)
+    turn.stop(StopReason.BUDGET, at=2)
     assert turn.take_effects() == [Interrupt()]
     assert turn.state().status == "cancelled"
 

@@ -12,10 +12,12 @@ from harness.contract.options import ConversationOptions, TurnOptions
 from harness.contract.requests import HostRequest, HostResponse, RequestKind
 from harness.contract.tools import ToolDescriptor
 from harness.contract.value import JsonValue
+from harness.conversation.prices import price_of
 from harness.errors import ContentNotSupported, InvalidArgument, NotSupported
+from harness.settings import Price
 
 
-def check_options(options: ConversationOptions, capabilities: LlmCapabilities) -> None:
+def check_options(options: ConversationOptions, capabilities: LlmCapabilities, prices: Sequence[Price] = ()) -> None:
     """Everything a conversation asks for that the connector cannot honour is an error at begin, never ignored."""
     _check_tools(options.tools)
     connector = options.connector
@@ -31,8 +33,12 @@ def check_options(options: ConversationOptions, capabilities: LlmCapabilities) -
         parsed_object(options.output_schema_json, "output_schema_json")
         if capabilities.structured_output == StructuredOutput.NONE:
             raise NotSupported(f"connector '{connector}' has no structured output")
-    if options.limits.cost_budget_usd is not None and not capabilities.reports_cost:
-        raise NotSupported(f"connector '{connector}' reports no cost, so 'cost_budget_usd' could not be kept")
+    knows_cost = capabilities.reports_cost or price_of(options.model, prices) is not None
+    if options.limits.cost_budget_usd is not None and not knows_cost:
+        raise NotSupported(
+            f"connector '{connector}' reports no cost, so 'cost_budget_usd' could not be kept: name a model that "
+            "[prices] of the configuration knows"
+        )
 
 
 def check_turn_options(turn: TurnOptions, options: ConversationOptions, capabilities: LlmCapabilities) -> None:

@@ -36,7 +36,7 @@ from harness.conversation import checks
 from harness.conversation.identities import Identities
 from harness.conversation.journal import Journal
 from harness.conversation.recovery import CONTINUED_AFTER_LOSS, Past, PastTurn, continuation, open_calls, past_of
-from harness.conversation.running_turn import Clock, RunningTurn
+from harness.conversation.running_turn import AnswersFirst, Clock, RunningTurn
 from harness.conversation.session_memory import SessionMemory
 from harness.errors import (
     HarnessError,
@@ -71,6 +71,7 @@ class Conversation:
         group: TaskGroup,
         settings: Settings,
         clock: Clock,
+        answers_first: AnswersFirst | None = None,
     ) -> None:
         self.conversation_id = record.conversation_id
         self.owner = record.owner
@@ -80,6 +81,7 @@ class Conversation:
         self._group = group
         self._settings = settings
         self._clock = clock
+        self._answers_first = answers_first
         self._created_at = record.created_at
         self._state = record.summary.state
         self._first_message = record.summary.first_message
@@ -406,6 +408,9 @@ class Conversation:
             settings=self._settings,
             clock=self._clock,
             earlier_usage=earlier_usage,
+            limits=self.options.limits,
+            model=self.options.model,
+            answers_first=self._answers_first,
             journal=self._journal,
             answers_are_history=self.capabilities.resume == Resume.EXACT,
             past=past,

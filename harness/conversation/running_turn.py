@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
 
 from harness.connector import AcceptedAnswer, Session, SessionGone
 from harness.contract.content import ContentBlock
-from harness.contract.options import Timeouts, TurnOptions
-from harness.contract.output import Item
-from harness.contract.requests import HostRequest, HostResponse, RequestKind
+from harness.contract.options import Limits, Timeouts, TurnOptions
+from harness.contract.output import Item, StopReason
+from harness.contract.requests import AnsweredBy, HostRequest, HostResponse, RequestKind
 from harness.contract.state import SessionState, TurnState
 from harness.contract.usage import UsageInfo
 from harness.conversation.identities import Identities
 from harness.conversation.journal import Journal
+from harness.conversation.limit_watch import Finding, LimitWatch
+from harness.conversation.prices import priced
 from harness.conversation.recovery import GivenAnswer, PastTurn, open_calls
 from harness.errors import (
     HarnessError,
@@ -43,11 +45,13 @@ from harness.store.port import (
 from harness.turn import answers
 from harness.turn.effects import Deliver, Effect
 from harness.turn.events import (
+    OutputProduced,
     RequestRaised,
     RequestWithdrawn,
     TurnEnded,
     TurnEvent,
     TurnFailed,
+    UsageReported,
     item_discarded,
 )
 from harness.turn.turn import Turn
@@ -59,6 +63,10 @@ class Clock(Protocol):
     def __call__(self) -> int:
         """Milliseconds since the epoch."""
         ...
+
+
+AnswersFirst: TypeAlias = Callable[[HostRequest], HostResponse | None]
+"""A policy of this house that answers before any host is asked; null leaves the request open."""
 
 
 class Parked:
@@ -96,6 +104,9 @@ class RunningTurn:
         settings: Settings,
         clock: Clock,
         earlier_usage: UsageInfo | None,
+        limits: Limits | None = None,
+        model: str | None = None,
+        answers_first: AnswersFirst | None = None,
         journal: Journal | None = None,
         answers_are_history: bool = False,
         past: PastTurn | None = None,
@@ -104,16 +115,16 @@ class RunningTurn:
         self.content = list(content)
         self.options = options
         self.earlier_usage = earlier_usage
-        limits = {
+        bounds = {
             "max_items": settings.max_turn_items,
             "max_bytes": settings.max_window_bytes,
             "max_turn_bytes": settings.max_turn_bytes,
         }
         if past is None:
-            self.turn = Turn(at=clock(), **limits)
+            self.turn = Turn(at=clock(), **bounds)
         else:
             self.turn = Turn.restored(
-                past.items, past.responses, at=past.at, structured_output_json=past.structured_output_json, **limits
+                past.items, past.responses, at=past.at, structured_output_json=past.structured_output_json, **bounds
             )
         self._reached_session = past is not None and past.reached_session
         self.is_restored = False
@@ -150,7 +161,13 @@ class RunningTurn:
         self._interrupt_returned = False
         self._changed: anyio.Event | None = None
         self._deadlines_changed = anyio.Event()
-        self._watched_since = clock()
+        self._served_since: int | None = None
+        self._model = options.model or model
+        self._answers_first = answers_first
+        self._watch = LimitWatch(limits or Limits(), earlier_usage)
+        self._seen = 0
+        """Items up to this number the watch has seen."""
+        self._look_at_new_items()
 
     # what the host reaches
 
@@ -177,12 +194,13 @@ class RunningTurn:
             older=[item for item in older if item.sequence_no <= self.visible],
         )
 
-    def respond(self, response: HostResponse) -> None:
+    def respond(self, response: HostResponse, answered_by: AnsweredBy = AnsweredBy.HOST) -> None:
         """The answer is judged and noted now; it is durable, and on its way, once the journal has written it."""
         request = self.turn.open_request(response.request_id)
-        self.turn.respond(response, self._clock())
+        self.turn.respond(response, self._clock(), answered_by)
         if request is not None:
             self._note_answer(request, response)
+        self._keep_limits()
         self._publish()
 
     def cancel(self) -> None:
@@ -206,9 +224,27 @@ class RunningTurn:
     def emit(self, *events: TurnEvent) -> None:
         if self.is_left:
             return
+        self._hold_back_from(event.peer_request_id for event in events if isinstance(event, RequestWithdrawn))
         at = self._clock()
-        self.turn.receive(*(self._identified(e, at) if isinstance(e, RequestRaised) else e for e in events), at=at)
+        received = [self._received(event, at) for event in events]
+        self.turn.receive(*received, at=at)
+        self._keep_limits()
         self._publish()
+        if self._answers_first is not None:
+            for event in received:
+                if isinstance(event, RequestRaised):
+                    self._answer_first(event.request, self._answers_first)
+
+    def _hold_back_from(self, withdrawn: Iterable[str]) -> None:
+        """An accepted answer that waits for its commit while its request is withdrawn reaches nobody."""
+        if not self._held:
+            return
+        gone = set(withdrawn)
+        self._held = [
+            (number, effect)
+            for number, effect in self._held
+            if not (isinstance(effect, Deliver) and effect.request.peer_request_id in gone)
+        ]
 
     @asynccontextmanager
     async def ask(self, request: HostRequest) -> AsyncGenerator[HostResponse]:
@@ -242,6 +278,7 @@ class RunningTurn:
     @contextmanager
     def opening(self) -> Generator[None]:
         """Until `opened`, a cancel or a deadline of the turn gives up the start of the peer."""
+        self._is_served()
         with anyio.CancelScope() as self._opening:
             yield
         self._opening = None
@@ -252,8 +289,12 @@ class RunningTurn:
 
     async def drive(self, session: Session) -> None:
         """Runs the turn in this session until the peer's end, our deadline or a cancel."""
+        if self._watch.exhausted is not None:
+            self.turn.stop(self._watch.exhausted, self._clock())
+            self._publish()
         if self.turn.is_over or self.is_left:
             return
+        self._is_served()
         self._session = session
         self._tried_before, self.session_was_gone, self.session_is_usable = self.session_was_gone, False, True
         try:
@@ -266,6 +307,11 @@ class RunningTurn:
             self._group = None
             self._session = None
             self._release_parked()
+
+    def _is_served(self) -> None:
+        """From now on it is this turn's peer that is silent; a turn may wait for the session of the one before."""
+        self._served_since = self._clock()
+        self._deadlines_changed.set()
 
     def restore(self, unfinished_messages: Sequence[str], go_on: Callable[[], None]) -> None:
         """The turn of an earlier process: it goes on when all its requests are resolved, at once if none is open.
@@ -299,6 +345,7 @@ class RunningTurn:
         for request in self.turn.open_requests:
             if request.expires_at is not None and now >= request.expires_at:
                 self.turn.expire(request.request_id, now)
+        self._keep_limits()
         self._publish()
 
     async def watch_deadlines(self) -> None:
@@ -336,6 +383,36 @@ class RunningTurn:
         else:
             if not self.turn.is_over:
                 self.fail_by_peer(PeerProtocolError("the session returned without an end of the turn"))
+
+    def _received(self, event: TurnEvent, at: int) -> TurnEvent:
+        """With what only the house knows: ids and deadlines of requests, the prices of models."""
+        if isinstance(event, RequestRaised):
+            return self._identified(event, at)
+        if isinstance(event, UsageReported):
+            return UsageReported(priced(event.usage, self._model, self._settings.prices))
+        return event
+
+    def _answer_first(self, request: HostRequest, answers_first: AnswersFirst) -> None:
+        if self.turn.open_request(request.request_id) is not None:
+            response = answers_first(request)
+            if response is not None:
+                self.respond(response, AnsweredBy.POLICY)
+
+    def _keep_limits(self) -> None:
+        """What follows from the new items: a notice, or the end of the turn."""
+        at = self._clock()
+        for finding in self._look_at_new_items():
+            if isinstance(finding, OutputProduced):
+                self.turn.receive(finding, at=at)
+            elif isinstance(finding, StopReason):
+                self.turn.stop(finding, at)
+            else:
+                self.turn.fail(finding, at)
+
+    def _look_at_new_items(self) -> list[Finding]:
+        items = self.turn.items_after(self._seen)
+        self._seen = self.turn.head
+        return list(self._watch.see(items))
 
     def _identified(self, event: RequestRaised, at: int) -> RequestRaised:
         request = event.request
@@ -430,6 +507,8 @@ class RunningTurn:
             except Exception as error:  # the edge of the session: nothing of it may reach the caller who answered
                 logger.exception("delivering '%s' failed", request.request_id)
                 self.fail_by_peer(error if isinstance(error, HarnessError) else Internal(f"delivery failed: {error}"))
+                self.session_is_usable = False
+                self._run_scope.cancel()
             else:
                 self._note_delivered(request.request_id)
 
@@ -461,24 +540,31 @@ class RunningTurn:
         for one in parked.values():
             one.release()
 
-    def _active_at(self) -> int:
-        """A restored turn is idle from its return on, not from the crash on."""
-        return max(self.turn.last_activity_at, self._watched_since)
+    def _stalls_at(self) -> int | None:
+        """When the peer has been silent for too long; null while it is not its turn to speak.
+
+        A restored turn is idle from its return on, not from the crash on.
+        """
+        idle_ms = self._timeouts.idle_ms
+        if idle_ms is None or self._served_since is None or self.turn.open_requests:
+            return None
+        return max(self.turn.last_activity_at, self._served_since) + idle_ms
 
     def _next_deadline(self) -> int | None:
         turn, limits = self.turn, self._timeouts
         dues = [request.expires_at for request in turn.open_requests if request.expires_at is not None]
         if limits.turn_ms is not None:
             dues.append(turn.started_at + limits.turn_ms)
-        if limits.idle_ms is not None and not turn.open_requests:
-            dues.append(self._active_at() + limits.idle_ms)
+        stalls_at = self._stalls_at()
+        if stalls_at is not None:
+            dues.append(stalls_at)
         return min(dues, default=None)
 
     def _apply_deadlines(self) -> None:
         self.close_overdue()
-        now, turn, limits = self._clock(), self.turn, self._timeouts
+        now, turn, limits, stalls_at = self._clock(), self.turn, self._timeouts, self._stalls_at()
         if limits.turn_ms is not None and now >= turn.started_at + limits.turn_ms:
             turn.fail(TurnTimeout(f"the turn took longer than its limit of {limits.turn_ms / 1000:g} s"), now)
-        elif limits.idle_ms is not None and not turn.open_requests and now >= self._active_at() + limits.idle_ms:
-            turn.fail(TurnStalled(f"the peer was silent for {limits.idle_ms / 1000:g} s"), now)
+        elif stalls_at is not None and now >= stalls_at:
+            turn.fail(TurnStalled(f"the peer was silent for {(limits.idle_ms or 0) / 1000:g} s"), now)
         self._publish()

@@ -81,7 +81,7 @@ class Resolution:
 class Turn:
     """One turn.
 
-    Doors in: `receive` for the peer; `respond`, `cancel`, `expire` and `fail` for the host's side. Doors out:
+    Doors in: `receive` for the peer; `respond`, `cancel`, `expire`, `stop` and `fail` for the host's side. Doors out:
     `take_effects` and `state`.
     """
 
@@ -263,11 +263,13 @@ class Turn:
         """We give up on the peer: the turn ends now and the peer is interrupted; after a cancel it ends `cancelled`."""
         if self.is_over:
             return
-        # an interrupt that was asked for and not taken yet goes with the other effects when the turn ends
-        was_interrupted = self.cancel_requested and not any(isinstance(one, Interrupt) for one in self._effects)
-        self._end(TurnStatus.FAILED, StopReason.ERROR, at, error=error)
-        if not was_interrupted:
-            self._effects.append(Interrupt())
+        self._end_and_interrupt(TurnStatus.FAILED, StopReason.ERROR, at, error=error)
+
+    def stop(self, stop_reason: StopReason, at: int) -> None:
+        """A limit of ours is reached: the turn is complete as it is, and the peer is interrupted."""
+        if self.is_over:
+            return
+        self._end_and_interrupt(TurnStatus.COMPLETED, stop_reason, at)
 
     # doors out
 
@@ -410,6 +412,15 @@ class Turn:
         self._effects.clear()
         self._append(TurnEndedItem, at, status=status, stop_reason=stop_reason, error=_info(error))
         self._marks[-1] = replace(self._mark, structured_output_json=structured_output_json)
+
+    def _end_and_interrupt(
+        self, status: TurnStatus, stop_reason: StopReason, at: int, error: HarnessError | None = None
+    ) -> None:
+        # an interrupt that was asked for and not taken yet goes with the other effects when the turn ends
+        was_interrupted = self.cancel_requested and not any(isinstance(one, Interrupt) for one in self._effects)
+        self._end(status, stop_reason, at, error=error)
+        if not was_interrupted:
+            self._effects.append(Interrupt())
 
     def _check_second_answer(self, response: HostResponse) -> None:
         resolution = self._resolved.get(response.request_id)
