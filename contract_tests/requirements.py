@@ -593,6 +593,17 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement(
             "journal:idle", "A message that comes while its conversation is put to rest goes on with it.", "ours"
         ),
+        Requirement(
+            "journal:crash-points",
+            "A process killed at any of its writes breaks no promise: no accepted answer is lost, no call is delivered "
+            "twice, no request id is used again, no poll goes backwards.",
+            "design 6",
+        ),
+        Requirement(
+            "journal:crash-points:finds-planted-faults",
+            "A build that promises before it writes is found out by the same search.",
+            "ours",
+        ),
         # --- every ConversationalLLM, in process and over HTTP ------------------------------------------------------
         Requirement(
             "llm:turn:tool-calls",
@@ -1014,6 +1025,22 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "R-A1",
         ),
         Requirement("R-A3", "Signs of life come at least every 15 s while a call waits.", "R-A3"),
+        # --- claude: the way over HTTP ------------------------------------------------------------------------------
+        Requirement(
+            "claude:bridge:config",
+            "The bridge's token stands in a file only the user can read, which goes with the process.",
+            "R-K1",
+        ),
+        Requirement(
+            "claude:bridge:interrupt", "An interrupt while a call waits over HTTP keeps the conversation.", "R-H1"
+        ),
+        Requirement(
+            "claude:bridge:lost", "A CLI killed with a call open over HTTP is resumed by the next message.", "R-F1"
+        ),
+        Requirement("claude:bridge:names", "The approving tool never takes a name of the host's.", "R-I1"),
+        Requirement(
+            "R-E3", "A CLI that does not ask for the tools is told with its version, and gets no message.", "R-E3"
+        ),
         # --- claude: approvals and questions ------------------------------------------------------------------------
         Requirement(
             "claude:approvals:routed",

@@ -24,7 +24,7 @@ MAX_CALL_WAIT_MS = 20 * 24 * 3600 * 1000
 _FLAGS = (
     "-p",
     *("--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--include-partial-messages"),
-    *("--permission-prompt-tool", "stdio", "--strict-mcp-config", "--setting-sources", "", "--disable-slash-commands"),
+    *("--strict-mcp-config", "--setting-sources", "", "--disable-slash-commands"),
 )
 _ENVIRONMENT = {
     # the end of a turn is told by the session's state, not by the first result
@@ -34,7 +34,9 @@ _ENVIRONMENT = {
     "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
     "CLAUDE_CODE_DISABLE_REFUSAL_RETRY": "1",
     "ENABLE_TOOL_SEARCH": "false",
+    # waiting for the host, or for a person, is no fault of a tool
     "MCP_TOOL_TIMEOUT": str(MAX_CALL_WAIT_MS),
+    "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT": "0",
     # no traffic but the model's
     "DISABLE_TELEMETRY": "1",
     "DISABLE_ERROR_REPORTING": "1",
@@ -44,6 +46,16 @@ _ENVIRONMENT = {
 _EFFORT = {Effort.LOW: "low", Effort.MEDIUM: "medium", Effort.HIGH: "high", Effort.EXTRA_HIGH: "xhigh"}
 _KEY_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
 _LOGIN_VARIABLES = ("CLAUDE_CODE_OAUTH_TOKEN",)
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """How the CLI reaches MCP servers, ours among them."""
+
+    mcp_config: Path | None = None
+    """The file that names them."""
+    permission_tool: str = "stdio"
+    """Who is asked for permissions: the control protocol, or a tool of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +88,7 @@ def launch(
     resume: bool,
     environ: Mapping[str, str],
     home: Path | None,
+    servers: Servers = Servers(),
 ) -> Launch:
     """Command line and environment; `home` is the isolated home directory, null for the user's.
 
@@ -83,10 +96,11 @@ def launch(
         ConnectorUnavailable: a key is asked for and there is none.
         InvalidArgument: a value that would be taken for a flag.
     """
-    return Launch(
-        [program, *_FLAGS, *_conversation_flags(options), "--resume" if resume else "--session-id", session_id],
-        _environment(options, claude, environ, home),
-    )
+    flags = [*_FLAGS, "--permission-prompt-tool", servers.permission_tool, *_conversation_flags(options)]
+    if servers.mcp_config is not None:
+        flags += ["--mcp-config", str(servers.mcp_config)]
+    session = ["--resume" if resume else "--session-id", session_id]
+    return Launch([program, *flags, *session], _environment(options, claude, environ, home))
 
 
 def _conversation_flags(options: ConversationOptions) -> list[str]:

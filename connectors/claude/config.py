@@ -22,6 +22,8 @@ class ClaudeOptions(BaseModel):
     kind: Literal["claude"] = "claude"
     command: Path | None = None
     """The CLI to start; by default that of the installed extra, else `claude` on PATH."""
+    route: Literal["tunnel", "bridge"] = "tunnel"
+    """How the host's tools reach the CLI: `tunnel` through its control protocol, `bridge` over HTTP on loopback."""
     login: Literal["user", "key"] | None = None
     """`user`: the login stored by `claude /login`; `key`: an API key. By default `key` if there is one."""
     key: SecretStr | None = Field(default=None, min_length=1)
@@ -37,6 +39,8 @@ class ClaudeOptions(BaseModel):
     max_line_bytes: int = Field(default=64 * 1024 * 1024, ge=1024)
     start_seconds: float = Field(default=60.0, gt=0)
     """How long the CLI may take to answer its first request."""
+    tools_seconds: float = Field(default=20.0, gt=0)
+    """How long the CLI may take to ask for the host's tools over the bridge; the first message waits for it."""
     interrupt_seconds: float = Field(default=8.0, gt=0)
     """How long an interrupt may take before the CLI is ended."""
     grace_seconds: float = Field(default=3.0, gt=0)

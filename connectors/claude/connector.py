@@ -14,12 +14,24 @@ from uuid import uuid4
 import anyio
 import platformdirs
 
+from bridge_mcp.http import BridgeAddress, open_endpoint
 from bridge_mcp.mapping import MAX_RESULT_CHARS, MappedTools, map_tools
 from connectors._json import JsonObject
 from connectors._process import open_process
-from connectors.claude.argv import MAX_CALL_WAIT_MS, TOOL_PREFIX, Launch, launch, needs_isolated_home
+from connectors.claude.argv import (
+    MAX_CALL_WAIT_MS,
+    SERVER_NAME,
+    TOOL_PREFIX,
+    Launch,
+    Servers,
+    launch,
+    needs_isolated_home,
+)
+from connectors.claude.bridge_route import BridgeRoute
 from connectors.claude.config import RESTRICTED_OPTIONS, ClaudeOptions, read_options
+from connectors.claude.host_tools import HostTools
 from connectors.claude.installed import ProgramVersions, find_program
+from connectors.claude.mcp_config import bridge_server, config_file
 from connectors.claude.protocol import ClaudeProtocol
 from connectors.claude.session import ClaudeSession, ResumeFailed
 from connectors.claude.versions import TESTED, version_text
@@ -61,7 +73,7 @@ class _Plan:
     cwd: Path
     home: Path | None
 
-    def launch(self, session_id: str, *, resume: bool) -> Launch:
+    def launch(self, session_id: str, *, resume: bool, servers: Servers) -> Launch:
         return launch(
             str(self.program),
             self.options,
@@ -70,6 +82,7 @@ class _Plan:
             resume=resume,
             environ=self.environ,
             home=self.home,
+            servers=servers,
         )
 
 
@@ -77,7 +90,7 @@ class ClaudeConnector:
     """Reaches the Claude Code CLI over its control protocol, the tools tunnelled through it as an MCP server."""
 
     name = "claude"
-    variants: Mapping[str, Mapping[str, JsonValue]] = {}
+    variants: Mapping[str, Mapping[str, JsonValue]] = {"bridge": {"route": "bridge"}}
     restricted_options = RESTRICTED_OPTIONS
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
@@ -86,7 +99,7 @@ class ClaudeConnector:
 
     async def get_capabilities(self, options: ConversationOptions) -> LlmCapabilities:
         plan = self._plan(options)
-        plan.launch(str(uuid4()), resume=False)
+        plan.launch(str(uuid4()), resume=False, servers=Servers())
         version = await self._versions.version_of(plan.program, plan.environ)
         return LlmCapabilities(
             supports_tools=True,
@@ -112,7 +125,7 @@ class ClaudeConnector:
 
     def dry_run(self, options: ConversationOptions) -> Mapping[str, JsonValue]:
         plan = self._plan(options)
-        started = plan.launch("<a new uuid>", resume=False)
+        started = plan.launch("<a new uuid>", resume=False, servers=Servers())
         return {"argv": started.argv, "env": sorted(started.env), "cwd": str(plan.cwd)}
 
     def open_session(
@@ -163,32 +176,42 @@ class ClaudeConnector:
 @asynccontextmanager
 async def _opened(plan: _Plan, session_id: str, *, resume: bool, log: SessionLog) -> AsyncGenerator[ClaudeSession]:
     """A running CLI that is ready for messages, in a new session or an earlier one."""
-    started = plan.launch(session_id, resume=resume)
+    is_bridged = plan.claude.route == "bridge"
+    tools = HostTools(plan.tools, approves=is_bridged and bool(plan.options.internal_tools))
     protocol = ClaudeProtocol(
-        plan.tools,
+        tools,
+        tunnels=not is_bridged,
         internal_tools=plan.options.internal_tools,
         wants_raw=plan.options.output_detail == OutputDetail.RAW,
     )
+    route = BridgeRoute(protocol) if is_bridged and tools.server.tools else None
     begun_at = time.monotonic()
+
+    def remember(inner_id: str) -> None:
+        log.append({_RECORD: {"session_id": inner_id, "cwd": str(plan.cwd), "home": str(plan.home or "")}})
+
     with unwrapped():
-        async with open_process(
-            started.argv,
-            env=started.env,
-            cwd=plan.cwd,
-            name="claude",
-            max_line_bytes=plan.claude.max_line_bytes,
-            grace_seconds=plan.claude.grace_seconds,
-        ) as process:
-
-            def remember(inner_id: str) -> None:
-                log.append({_RECORD: {"session_id": inner_id, "cwd": str(plan.cwd), "home": str(plan.home or "")}})
-
-            session = ClaudeSession(process, protocol, interrupt_seconds=plan.claude.interrupt_seconds, begun=remember)
+        async with AsyncExitStack() as stack:
+            bridge: BridgeAddress | None = None
+            servers: dict[str, JsonObject] = {}
+            if route is not None:
+                bridge = await stack.enter_async_context(open_endpoint(tools.server, route.on_call))
+                servers[SERVER_NAME] = bridge_server(bridge)
+            mcp_config = stack.enter_context(config_file(servers))
+            started = plan.launch(session_id, resume=resume, servers=Servers(mcp_config, tools.approve_name or "stdio"))
+            process = await stack.enter_async_context(
+                open_process(
+                    started.argv,
+                    env=started.env,
+                    cwd=plan.cwd,
+                    name="claude",
+                    max_line_bytes=plan.claude.max_line_bytes,
+                    grace_seconds=plan.claude.grace_seconds,
+                )
+            )
+            session = ClaudeSession(process, protocol, plan.claude, route=route, begun=remember)
             version = await session.start(
-                str(plan.program),
-                plan.options.system_prompt,
-                plan.options.system_prompt_mode,
-                plan.claude.start_seconds,
+                str(plan.program), plan.options.system_prompt, plan.options.system_prompt_mode, bridge
             )
             seconds = time.monotonic() - begun_at
             told = f"claude {version_text(version) if version else ''} at {plan.program}, pid {process.pid}"

@@ -11,18 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from bridge_mcp.mapping import MappedTools, error_result, result_of
-from bridge_mcp.protocol import CallRaised, CallWithdrawn, McpServer, Reply
-from connectors._json import JsonObject, compact_json, json_line, object_in, plain_text_in
-from connectors.claude.argv import SERVER_NAME, TOOL_PREFIX
+from bridge_mcp.mapping import error_result, result_of
+from bridge_mcp.protocol import CallRaised, CallWithdrawn, Reply
+from connectors._json import JsonObject, json_line, object_in, plain_text_in
+from connectors.claude.argv import SERVER_NAME
 from connectors.claude.asks import ELICITATION, OpenAsks, answer_of, closed, request_of, tool_use_id
 from connectors.claude.denials import Denials
+from connectors.claude.host_tools import HostTools
 from connectors.claude.outcome import UsageMeter, not_logged_in
+from connectors.claude.permissions import own_suggestions
 from connectors.claude.turn_reader import TurnReader
 from connectors.claude.versions import Version, parse_version
 from harness.contract.content import ContentBlock, ImageBlock, TextBlock
 from harness.contract.options import SystemPromptMode
-from harness.contract.requests import CallIdSource, HostRequest, HostResponse, RequestKind
+from harness.contract.requests import HostRequest, HostResponse
 from harness.contract.value import JsonValue
 from harness.errors import ConnectorUnavailable, ContentNotSupported, PeerProtocolError
 from harness.turn.events import RequestRaised, RequestWithdrawn, TurnEvent, notice, raw
@@ -30,7 +32,7 @@ from harness.turn.events import RequestRaised, RequestWithdrawn, TurnEvent, noti
 _INITIALIZE = "initialize"
 _TOOL_NAMES = {"Task": "Agent"}
 """The CLI lists a tool under another name than it is asked for and called by."""
-_TURN_OVER = "The turn ended before this call was answered."
+TURN_OVER = "The turn ended before this call was answered."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,14 @@ class ClaudeProtocol:
     `ready` is set once the CLI has answered `initialize`, `session_id` when it has taken up the first message.
     """
 
-    def __init__(self, tools: MappedTools, *, internal_tools: Sequence[str] = (), wants_raw: bool = False) -> None:
+    def __init__(
+        self,
+        tools: HostTools,
+        *,
+        tunnels: bool = True,
+        internal_tools: Sequence[str] = (),
+        wants_raw: bool = False,
+    ) -> None:
         self.ready: Ready | None = None
         self.session_id: str | None = None
         self.resume_failed = False
@@ -54,8 +63,8 @@ class ClaudeProtocol:
         self.stray_line: str | None = None
         """The first line that came before the answer to `initialize` and was no JSON."""
         self._tools = tools
-        self._server = McpServer(tools.tools, name=SERVER_NAME, call_id_of=_tool_use_id)
-        self._expected = {TOOL_PREFIX + name for name in tools.ours}
+        self._server = tools.server
+        self._tunnels = tunnels and bool(tools.server.tools)
         self._internal_tools = set(internal_tools)
         self._wants_raw = wants_raw
         self._asks = OpenAsks()
@@ -77,7 +86,7 @@ class ClaudeProtocol:
         Without a prompt of the caller the model gets an empty one; with mode `append` the CLI's own stays.
         """
         body: JsonObject = {"subtype": _INITIALIZE, "hooks": None}
-        if self._tools.tools:
+        if self._tunnels:
             body["sdkMcpServers"] = [SERVER_NAME]
             # with a manifest the CLI needs no handshake; older ones ignore it and ask
             manifest = {
@@ -99,7 +108,7 @@ class ClaudeProtocol:
         """
         blocks = [_user_block(block) for block in content]
         is_plain = len(blocks) == 1 and blocks[0]["type"] == "text"
-        self._turn = TurnReader(self._is_ours, self._meter)
+        self._turn = TurnReader(self._tools.has, self._meter)
         self._send(
             {
                 "type": "user",
@@ -127,8 +136,7 @@ class ClaudeProtocol:
         if asked is None:
             self._send_replies(self._server.answer(request.peer_request_id or "", result_of(response)))
             return
-        denials = self._turn.denials if self._turn else Denials()
-        self._succeed(request.peer_request_id, answer_of(asked, request, response, denials))
+        self._succeed(request.peer_request_id, self._answered(asked, request, response))
 
     # from the peer
 
@@ -192,9 +200,10 @@ class ClaudeProtocol:
 
     def _close_open(self) -> None:
         """What the CLI still waits for gets an answer, so that nothing of this turn is left in it."""
-        self._send_replies(self._server.answer_all(error_result(_TURN_OVER)))
+        if self._tunnels:
+            self._send_replies(self._server.answer_all(error_result(TURN_OVER)))
         for request_id, asked in self._asks.all_taken():
-            self._succeed(request_id, closed(asked, _TURN_OVER))
+            self._succeed(request_id, closed(asked, TURN_OVER))
 
     def _session_begun(self, line: JsonObject) -> list[TurnEvent]:
         """The CLI says with every turn which tools it has: ours must be among them, and no others than asked for."""
@@ -207,13 +216,13 @@ class ClaudeProtocol:
             return []
         named = {plain_text_in(name) for name in cast(list[object], tools)} - {""}
         present = {_TOOL_NAMES.get(name, name) for name in named}
-        missing = sorted(self._expected - present)
+        missing = sorted(self._tools.wire_names - present)
         if missing:
             raise ConnectorUnavailable(
                 f"Claude Code {version} started without our tools; missing: {', '.join(missing)[:500]}",
                 reason="tools_unavailable",
             )
-        surplus = sorted(present - self._expected - self._internal_tools)
+        surplus = sorted(present - self._tools.wire_names - self._internal_tools - {self._tools.approve_name or ""})
         if surplus and not self.turn_is_over:
             return [notice("surplus_tools", f"Claude Code has tools nobody asked for: {', '.join(surplus)[:500]}")]
         return []
@@ -238,12 +247,12 @@ class ClaudeProtocol:
 
     def _asked_host(self, request_id: str, body: JsonObject) -> list[TurnEvent]:
         """A permission or a question. The host decides over its own tools when it runs them."""
-        if body.get("subtype") != ELICITATION and self._is_ours(plain_text_in(body.get("tool_name"))):
+        if body.get("subtype") != ELICITATION and self._tools.has(plain_text_in(body.get("tool_name"))):
             self._succeed(request_id, {"behavior": "allow", "updatedInput": object_in(body.get("input"))})
             return []
         turn = self._turn
         if turn is None or turn.is_over:
-            self._succeed(request_id, closed(body, _TURN_OVER))
+            self._succeed(request_id, closed(body, TURN_OVER))
             return []
         self._asks.opened(request_id, body)
         if turn.is_interrupted:
@@ -257,7 +266,7 @@ class ClaudeProtocol:
         return _withdrawn(self._server.disconnected(request_id))
 
     def _mcp_message(self, request_id: object, body: JsonObject) -> list[TurnEvent]:
-        if body.get("server_name") != SERVER_NAME:
+        if body.get("server_name") != SERVER_NAME or not self._tunnels:
             self._refuse(request_id, f"there is no MCP server '{body.get('server_name')}' here")
             return []
         message = body.get("message")
@@ -279,29 +288,47 @@ class ClaudeProtocol:
     def _called(self, call: CallRaised) -> list[TurnEvent]:
         turn = self._turn
         if turn is None or turn.is_over:
-            self._send_replies(self._server.answer(call.key, error_result(_TURN_OVER)))
+            self._send_replies(self._server.answer(call.key, error_result(TURN_OVER)))
             return []
         turn.raised(call.key)
         if turn.is_interrupted:
             return []  # closed with the end of the turn
-        tool = self._tools.ours[call.tool_name]
-        written = turn.written(call.key)
-        arguments = written.arguments_json(call.arguments) if written else compact_json(call.arguments)
-        request = HostRequest(
-            kind=RequestKind.TOOL_CALL,
-            call_id=call.key,
-            call_id_source=CallIdSource.EXACT if call.tells_id else CallIdSource.MADE_UP,
-            peer_request_id=call.key,
-            order=written.order if written else None,
-            tool_name=tool.name,
-            arguments_json=arguments,
-            read_only=tool.read_only,
-            parent_call_id=written.parent_call_id if written else None,
-        )
-        return [RequestRaised(request)]
+        return [RequestRaised(self._tools.request_of(call, turn.written(call.key)))]
 
-    def _is_ours(self, name: str) -> bool:
-        return name.removeprefix(TOOL_PREFIX) in self._tools.ours if name.startswith(TOOL_PREFIX) else False
+    # what comes over the bridge
+
+    def has_written(self, call: CallRaised) -> bool:
+        """Whether the stream has told this call, so that its request can say how the model wrote it."""
+        turn = self._turn
+        return turn is None or not call.tells_id or turn.written(self._gated(call)) is not None
+
+    def is_approval(self, call: CallRaised) -> bool:
+        return self._tools.is_approval(call)
+
+    def raised(self, call: CallRaised) -> HostRequest | None:
+        """The request that a call over the bridge is for the host; null when no turn runs."""
+        turn = self._turn
+        if turn is None or turn.is_over:
+            return None
+        if self._tools.is_approval(call):
+            return request_of(own_suggestions(call.arguments), call.key, turn.written(self._gated(call)))
+        turn.raised(call.key)
+        return self._tools.request_of(call, turn.written(call.key))
+
+    def permission(self, call: CallRaised, request: HostRequest, response: HostResponse) -> JsonObject:
+        """The host's answer to an ask that came as a call of the approving tool."""
+        return self._answered(own_suggestions(call.arguments), request, response)
+
+    def _gated(self, call: CallRaised) -> str:
+        """The id of the call in the model's message."""
+        return tool_use_id(call.arguments) if self._tools.is_approval(call) else call.key
+
+    def _answered(self, asked: JsonObject, request: HostRequest, response: HostResponse) -> JsonObject:
+        turn = self._turn
+        answer = answer_of(asked, request, response, turn.denials if turn else Denials())
+        if turn is not None and answer.get("behavior") == "deny":
+            turn.denied(request.call_id)
+        return answer
 
     # the control protocol: what the CLI answers
 
@@ -334,10 +361,6 @@ class ClaudeProtocol:
     def _refuse(self, request_id: object, error: str) -> None:
         body = {"subtype": "error", "request_id": request_id, "error": error}
         self._send({"type": "control_response", "response": body})
-
-
-def _tool_use_id(params: JsonObject) -> str | None:
-    return plain_text_in(object_in(params.get("_meta")).get("claudecode/toolUseId")) or None
 
 
 def _user_block(block: ContentBlock) -> JsonObject:

@@ -7,14 +7,17 @@ from uuid import uuid4
 
 import anyio
 
+from bridge_mcp.http import BridgeAddress
 from connectors._process import PeerProcess
+from connectors.claude.bridge_route import BridgeRoute
+from connectors.claude.config import ClaudeOptions
 from connectors.claude.protocol import ClaudeProtocol
 from connectors.claude.versions import HOW_TO_INSTALL, KEEPS_USER_TEXT, Version, check_version, version_text
 from harness.connector import SessionGone, TurnSink
 from harness.contract.content import ContentBlock, TextBlock
 from harness.contract.options import SystemPromptMode, TurnOptions
 from harness.contract.requests import HostRequest, HostResponse
-from harness.errors import ConnectorUnavailable, ContentNotSupported, HarnessError, NotSupported, PeerLost
+from harness.errors import ConnectorUnavailable, ContentNotSupported, HarnessError, NotSupported, PeerLost, unwrapped
 from harness.turn.events import TurnEvent
 
 
@@ -29,13 +32,15 @@ class ClaudeSession:
         self,
         process: PeerProcess,
         protocol: ClaudeProtocol,
+        claude: ClaudeOptions,
         *,
-        interrupt_seconds: float,
+        route: BridgeRoute | None,
         begun: Callable[[str], None],
     ) -> None:
         self._process = process
         self._protocol = protocol
-        self._interrupt_seconds = interrupt_seconds
+        self._claude = claude
+        self._route = route
         self._begun = begun
         self._first_notices: list[TurnEvent] = []
         self._has_begun = False
@@ -44,31 +49,57 @@ class ClaudeSession:
         self._lost: HarnessError | None = None
 
     async def start(
-        self, program: str, system_prompt: str | None, mode: SystemPromptMode, start_seconds: float
+        self, program: str, system_prompt: str | None, mode: SystemPromptMode, bridge: BridgeAddress | None
     ) -> Version | None:
-        """Waits until the CLI is ready for the first message; its version, where it tells one.
+        """Waits until the CLI is ready for the first message, tools included; its version, where it tells one.
 
         Raises:
             ConnectorUnavailable: it cannot be used; one line with the remedy.
             ResumeFailed: it has no such session.
         """
         self._protocol.initialize(system_prompt, mode)
-        with anyio.move_on_after(start_seconds):
-            try:
+        try:
+            with anyio.move_on_after(self._claude.start_seconds):
                 self._flush()
                 while self._protocol.ready is None:
-                    self._protocol.receive(await self._process.receive())
-                    self._flush()
-            except PeerLost as error:
-                if self._protocol.resume_failed or "No conversation found" in error.stderr_tail:
-                    raise ResumeFailed from error
-                raise self._no_start(f"'{program}' did not start: {error.message}", error) from error
-        ready = self._protocol.ready
-        if ready is None:
-            raise self._no_start(f"'{program}' was not ready within {start_seconds:g} s")
-        if ready.version is not None:
-            check_version(ready.version, program)
+                    await self._read()
+            ready = self._protocol.ready
+            if ready is None:
+                raise self._no_start(f"'{program}' was not ready within {self._claude.start_seconds:g} s")
+            if ready.version is not None:
+                check_version(ready.version, program)
+            if bridge is not None:
+                await self._until_listed(bridge.tools_listed, program)
+        except PeerLost as error:
+            if self._protocol.resume_failed or "No conversation found" in error.stderr_tail:
+                raise ResumeFailed from error
+            raise self._no_start(f"'{program}' did not start: {error.message}", error) from error
         return ready.version
+
+    async def _read(self) -> None:
+        self._protocol.receive(await self._process.receive())
+        self._flush()
+
+    async def _until_listed(self, listed: anyio.Event, program: str) -> None:
+        """A first turn without the tools would look like one whose model does not want them."""
+
+        async def read_on() -> None:
+            while True:
+                await self._read()
+
+        with anyio.move_on_after(self._claude.tools_seconds), unwrapped():
+            async with anyio.create_task_group() as reading:
+                reading.start_soon(read_on)
+                await listed.wait()
+                reading.cancel_scope.cancel()
+        if not listed.is_set():
+            ready = self._protocol.ready
+            version = version_text(ready.version) if ready and ready.version else "of an unknown version"
+            raise ConnectorUnavailable(
+                f"'{program}' (Claude Code {version}) did not ask for the host's tools within "
+                f"{self._claude.tools_seconds:g} s; try the connector option route=tunnel",
+                reason="tools_unavailable",
+            )
 
     def announce(self, *notices: TurnEvent) -> None:
         """To be told with the first turn."""
@@ -81,6 +112,8 @@ class ClaudeSession:
                 events = self._protocol.receive(lines)
                 self._flush()
                 self._note_session()
+                if self._route is not None:
+                    self._route.has_read()
                 if self._sink is not None:
                     self._sink.emit(*events)
                 if self._over is not None and self._protocol.turn_is_over:
@@ -101,6 +134,8 @@ class ClaudeSession:
         self._check(content, options)
         self._protocol.start_turn(content, str(uuid4()))
         self._sink, self._over = sink, anyio.Event()
+        if self._route is not None:
+            self._route.begin(sink)
         try:
             notices, self._first_notices = self._first_notices, []
             sink.emit(*notices)
@@ -111,6 +146,8 @@ class ClaudeSession:
                 raise self._lost
         finally:
             self._sink = self._over = None
+            if self._route is not None:
+                self._route.end()
 
     async def resume_turn(self, options: TurnOptions, sink: TurnSink) -> None:
         raise NotSupported("connector 'claude' cannot go on with a turn of a process that died")
@@ -126,7 +163,7 @@ class ClaudeSession:
             return
         self._protocol.interrupt()
         self._flush()
-        with anyio.move_on_after(self._interrupt_seconds):
+        with anyio.move_on_after(self._claude.interrupt_seconds):
             await over.wait()
             return
         await self._process.end()

@@ -62,11 +62,16 @@ class TurnReader:
         self._api_error: JsonObject | None = None
         self._internal: set[str] = set()
         self._raised: set[str] = set()
+        self._denied: set[str] = set()
         self._noticed: set[str] = set()
 
     def raised(self, call_id: str) -> None:
         """The host has been asked to run this call."""
         self._raised.add(call_id)
+
+    def denied(self, call_id: str | None) -> None:
+        """The host did not allow this call."""
+        self._denied.add(call_id or "")
 
     def written(self, call_id: str) -> ModelCall | None:
         """The call as the model wrote it."""
@@ -116,10 +121,11 @@ class TurnReader:
 
     def _assistant(self, line: JsonObject, parent: str | None) -> list[TurnEvent]:
         body = object_in(line.get("message"))
-        if line.get("is_api_error_message"):
+        is_synthetic = body.get("model") == "<synthetic>"
+        if line.get("is_api_error_message") or (is_synthetic and line.get("error")):  # 2.1.197 has only the second
             self._api_error = line  # its text is the error's, not the model's
             return []
-        if body.get("model") == "<synthetic>":
+        if is_synthetic:
             text = "\n".join(text_in(block.get("text")) for block in objects_in(body.get("content")))
             return [notice("peer_message", without_surrogates(text))] if text else []
         events = self.messages.complete(line, parent)
@@ -140,7 +146,8 @@ class TurnReader:
         return events
 
     def _user(self, line: JsonObject, parent: str | None) -> list[TurnEvent]:
-        refused = {
+        # 2.1.197 does not tell: there the host's own word has to do
+        refused = self._denied | {
             plain_text_in(meta.get("id"))
             for meta in objects_in(line.get("tool_result_meta"))
             if object_in(meta.get("permission_decision")).get("decision") == "reject"

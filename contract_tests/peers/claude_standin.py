@@ -65,7 +65,8 @@ def control(request_id, request):
     body = {}
     if request["subtype"] == "initialize":
         manifest = request.get("sdkMcpServerManifests", {}).get("host", {})
-        state["tools"] = ["mcp__host__" + tool["name"] for tool in manifest["toolsListResult"]["tools"]]
+        tools = manifest.get("toolsListResult", {}).get("tools", [])
+        state["tools"] = ["mcp__host__" + tool["name"] for tool in tools]
         body = {"claude_code_version": "2.1.332", "account": {"apiKeySource": "ANTHROPIC_API_KEY"}}
     put({"type": "control_response", "response": {"subtype": "success", "request_id": request_id, "response": body}})
 

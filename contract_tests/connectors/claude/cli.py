@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -35,7 +36,12 @@ from harness.scripted_model import ScriptedModel, open_scripted_model
 
 MODEL = "claude-sonnet-4-6"
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+newest_only = pytest.mark.skipif(
+    "HARNESS_LIVE_CLAUDE" in os.environ, reason="what other versions do here is told by 'versions.py'"
+)
 WAIT_MS = 30_000
+OTHER_CLI = os.environ.get("HARNESS_LIVE_CLAUDE")
+"""Another CLI to run the live tests with, for example an older version."""
 WEATHER = ToolDescriptor(
     name="get_weather",
     description="The weather in a city.",
@@ -57,6 +63,10 @@ needs_cli = [
     pytest.mark.live,
     pytest.mark.skipif(not has_cli(), reason="no Claude CLI here: install the extra 'claude'"),
 ]
+
+
+both_routes = pytest.mark.parametrize("route", ["tunnel", "bridge"])
+"""For tests whose outcome must not depend on how the host's tools reach the CLI."""
 
 
 def result(request: HostRequest, text: str, *, is_error: bool = False) -> HostResponse:
@@ -142,15 +152,23 @@ class Claude:
 
 
 def claude_options(
-    model: ScriptedModel, directory: Path, *, connector_options: dict[str, Any] | None = None, **options: Any
+    model: ScriptedModel,
+    directory: Path,
+    *,
+    route: str = "tunnel",
+    connector_options: dict[str, Any] | None = None,
+    **options: Any,
 ) -> ConversationOptions:
     chosen = {
         "key": "sk-made-up",
         "base_url": model.url,
         "home": str(directory / "home"),
+        "route": route,
         "env": {"CLAUDE_CODE_MAX_RETRIES": "2"},
         **(connector_options or {}),
     }
+    if OTHER_CLI is not None:
+        chosen.setdefault("command", OTHER_CLI)
     cwd = directory / "work"
     cwd.mkdir(exist_ok=True)
     return ConversationOptions(
@@ -170,6 +188,7 @@ async def open_claude(
     script: Sequence[dict[str, Any]],
     directory: Path,
     *,
+    route: str = "tunnel",
     environ: dict[str, str] | None = None,
     connector_options: dict[str, Any] | None = None,
     **options: Any,
@@ -177,5 +196,5 @@ async def open_claude(
     """A conversation whose model follows the script; the CLI gets a clean environment and a home of its own."""
     registry = Registry({"claude": ClaudeConnector(environ or ENVIRONMENT)})
     async with open_scripted_model(script) as model, LocalHarness(registry) as harness:
-        chosen = claude_options(model, directory, connector_options=connector_options, **options)
+        chosen = claude_options(model, directory, route=route, connector_options=connector_options, **options)
         yield Claude(harness, model, await harness.begin_conversation(chosen))

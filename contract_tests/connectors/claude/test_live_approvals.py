@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from contract_tests.connectors.claude.cli import Claude, Seen, needs_cli, open_claude
+from contract_tests.connectors.claude.cli import Claude, Seen, both_routes, needs_cli, open_claude
 from contract_tests.requirements import requirement
 from harness.contract import (
     Answer,
@@ -66,7 +66,8 @@ def results(claude: Claude) -> dict[str, dict[str, Any]]:
 
 
 @requirement("claude:approvals:answers", "claude:approvals:routed", "claude:approvals:no-files")
-async def test_what_the_host_says_about_an_internal_tool_is_what_happens(tmp_path: Path) -> None:
+@both_routes
+async def test_what_the_host_says_about_an_internal_tool_is_what_happens(tmp_path: Path, route: str) -> None:
     script = [
         {"calls": [bash("touch once", "once")]},
         {"calls": [bash("touch no", "no")]},
@@ -85,7 +86,7 @@ async def test_what_the_host_says_about_an_internal_tool_is_what_happens(tmp_pat
         p2={"selected_option": "allow_once"},
     )
     with anyio.fail_after(30):
-        async with open_claude(script, tmp_path, internal_tools=["Bash"]) as claude:
+        async with open_claude(script, tmp_path, route=route, internal_tools=["Bash"]) as claude:
             seen = await claude.say(answer=say)
             told = results(claude)
 
@@ -102,14 +103,17 @@ async def test_what_the_host_says_about_an_internal_tool_is_what_happens(tmp_pat
 
 
 @requirement("claude:approvals:answers", "R-H1", "R-H3")
-async def test_a_denial_that_stops_and_a_cancel_end_the_turn_and_not_the_conversation(tmp_path: Path) -> None:
+@both_routes
+async def test_a_denial_that_stops_and_a_cancel_end_the_turn_and_not_the_conversation(
+    tmp_path: Path, route: str
+) -> None:
     script = [
         {"calls": [bash("touch a", "stop")]},
         {"calls": [bash("touch b", "pending")]},
         {"text": "Still here."},
     ]
     with anyio.fail_after(30):
-        async with open_claude(script, tmp_path, internal_tools=["Bash"]) as claude:
+        async with open_claude(script, tmp_path, route=route, internal_tools=["Bash"]) as claude:
             stopped = await claude.say(answer=choosing(stop={"selected_option": "deny_and_interrupt"}))
             turn_id = await claude.start("Again.")
             state, _ = await claude.until(turn_id, lambda state, _: state.pending_requests)
@@ -126,7 +130,8 @@ async def test_a_denial_that_stops_and_a_cancel_end_the_turn_and_not_the_convers
 
 
 @requirement("claude:questions", "R-D11")
-async def test_questions_of_the_model_are_answered_by_the_host(tmp_path: Path) -> None:
+@both_routes
+async def test_questions_of_the_model_are_answered_by_the_host(tmp_path: Path, route: str) -> None:
     script = [{"calls": [asked("both")]}, {"calls": [asked("free")]}, {"calls": [asked("no")]}, {"text": "Done."}]
     say = choosing(
         both={"answers": [Answer(question_id="q1", selected=["Blue"]), Answer(question_id="q2", selected=["S", "L"])]},
@@ -134,7 +139,7 @@ async def test_questions_of_the_model_are_answered_by_the_host(tmp_path: Path) -
         no={"action": "decline", "reason": "Ask me later."},
     )
     with anyio.fail_after(30):
-        async with open_claude(script, tmp_path, internal_tools=["AskUserQuestion"]) as claude:
+        async with open_claude(script, tmp_path, route=route, internal_tools=["AskUserQuestion"]) as claude:
             seen = await claude.say(answer=say)
             told = results(claude)
 

@@ -17,6 +17,7 @@ from contract_tests.connectors.claude.cli import (
     Seen,
     claude_options,
     needs_cli,
+    newest_only,
     open_claude,
     result,
 )
@@ -133,6 +134,7 @@ async def test_a_cli_that_ignores_the_interrupt_is_ended_and_the_next_message_re
     assert "Remember 42." in json.dumps(body["messages"])
 
 
+@newest_only
 @requirement("claude:life:killed")
 async def test_a_cli_killed_in_a_turn_fails_it_as_lost_and_the_next_message_resumes(tmp_path: Path) -> None:
     script = [{"text": "First."}, {"calls": [{"name": "save", "id": "toolu_1"}]}, {"text": "Back."}]
@@ -154,6 +156,7 @@ async def test_a_cli_killed_in_a_turn_fails_it_as_lost_and_the_next_message_resu
     assert "Remember 42." in json.dumps(body["messages"])
 
 
+@newest_only
 @requirement("claude:life:killed")
 async def test_a_cli_killed_between_turns_is_resumed_by_the_same_message(tmp_path: Path) -> None:
     with anyio.fail_after(30):
@@ -167,6 +170,7 @@ async def test_a_cli_killed_between_turns_is_resumed_by_the_same_message(tmp_pat
     assert "Remember 42." in json.dumps(body["messages"])
 
 
+@newest_only
 @requirement("claude:life:history-lost")
 async def test_a_session_that_is_not_there_any_more_starts_afresh_and_says_so(tmp_path: Path) -> None:
     with anyio.fail_after(30):

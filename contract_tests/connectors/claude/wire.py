@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bridge_mcp.mapping import map_tools
+from connectors.claude.host_tools import HostTools
 from connectors.claude.protocol import ClaudeProtocol
 from harness.contract import ContentBlock, HostRequest, TextBlock, ToolDescriptor
 from harness.contract.options import SystemPromptMode
@@ -147,7 +148,7 @@ class Wire:
     """A protocol that is ready and runs a turn, with what came out of it."""
 
     def __init__(self, *, begins: bool = True, **options: Any) -> None:
-        self.protocol = ClaudeProtocol(map_tools(TOOLS, prefix=PREFIX), **options)
+        self.protocol = ClaudeProtocol(HostTools(map_tools(TOOLS, prefix=PREFIX)), **options)
         self.events: list[TurnEvent] = []
         self.protocol.initialize(None, SystemPromptMode.REPLACE)
         self.sent()
