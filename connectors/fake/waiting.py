@@ -87,7 +87,8 @@ class WaitingRequests:
     async def _ask(self, waiting: Waiting, scope: anyio.CancelScope) -> None:
         with scope:
             async with self._sink.ask(waiting.request) as response:
-                self._resolve(waiting, waiting.request, response)
+                if not waiting.resolved.is_set():  # else the answer has crossed the withdrawal
+                    self._resolve(waiting, waiting.request, response)
 
     def _resolve(self, waiting: Waiting, request: HostRequest, response: HostResponse) -> None:
         del self._open[waiting.request.peer_request_id or ""]
