@@ -754,6 +754,26 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "ours",
         ),
         Requirement(
+            "orchestrator:openapi:operations",
+            "The operations of an OpenAPI document, selected by id or tag, are tools with schemas that stand alone.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:openapi:calls",
+            "Arguments go where the document says, with the caller's headers and to nobody else; what goes wrong is an error result.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:openapi:mistakes",
+            "A document that cannot be used is named, with the remedy.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:ujmw:operations",
+            "The operations of a UJMW service, declared or from its document, are tools; a fault is the operation's own error.",
+            "issue 8",
+        ),
+        Requirement(
             "orchestrator:mcp:config",
             "The mcpServers JSON of other programs is read, with variables and our own keys; a mistake names file, server and key.",
             "issue 8",
@@ -1688,5 +1708,7 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("jsonrpc:both-ways", "Both parties ask at the same time, with ids of their own.", "acp 1"),
         Requirement("jsonrpc:once", "A request of a peer is answered exactly once, however it ends.", "R-G1"),
         Requirement("jsonrpc:generous", "A message of any shape is read without falling over.", "R-B9"),
+        Requirement("models:list", "`harness models` asks every connector that keeps a list of models.", "ours"),
+        Requirement("models:pull", "`harness models pull` brings a model onto its server, with progress.", "ours"),
     )
 )

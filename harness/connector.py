@@ -142,3 +142,38 @@ class Reaps(Protocol):
     async def reap(self, records: Sequence[JsonValue]) -> None:
         """Ends what the processes recorded in a dead conversation's `SessionLog` left; by mark and start time."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A model that a connector can talk to, as far as its provider tells."""
+
+    name: str
+    size_bytes: int | None = None
+    context_window: int | None = None
+    capabilities: tuple[str, ...] = ()
+    about: str = ""
+
+
+class PullProgress(Protocol):
+    def __call__(self, status: str, completed: int | None, total: int | None) -> None:
+        """What is being done, and how many bytes of how many are there."""
+        ...
+
+
+@runtime_checkable
+class ModelCatalog(Protocol):
+    """A connector that can say which models there are."""
+
+    async def list_models(self, options: ConversationOptions) -> Sequence[ModelInfo]:
+        """Raises:
+        ConnectorUnavailable: it cannot be asked here; the message says what to type.
+        """
+        ...
+
+
+@runtime_checkable
+class ModelSource(Protocol):
+    """A connector that can bring a model onto the machine of its provider."""
+
+    async def pull_model(self, options: ConversationOptions, name: str, progress: PullProgress) -> None: ...

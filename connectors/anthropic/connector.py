@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
+from connectors._json import object_in, objects_in, plain_text_in
 from connectors._provider_http import open_provider
 from connectors.anthropic.config import OFFICIAL_WINDOW, RESTRICTED, AnthropicConfig, is_anthropics_own
 from connectors.anthropic.model import AnthropicModel
 from connectors.anthropic.protocol import WEB_SEARCH, check_tools
-from harness.connector import Session, SessionLog
+from harness.connector import ModelInfo, Session, SessionLog
 from harness.contract.capabilities import (
     CallIds,
     Denial,
@@ -64,6 +65,15 @@ class AnthropicConnector:
             reports_usage=True,
             inner=InnerVersion(name="Messages API" if is_official else url, tested=is_official),
         )
+
+    async def list_models(self, options: ConversationOptions) -> Sequence[ModelInfo]:
+        url, headers = config_of(AnthropicConfig, options, self.name).target()
+        async with open_provider(url, "Anthropic", headers) as client:
+            told = object_in(await client.lookup("GET", "/v1/models"))
+        return [
+            ModelInfo(plain_text_in(one.get("id")), about=plain_text_in(one.get("display_name")))
+            for one in objects_in(told.get("data"))
+        ]
 
     @asynccontextmanager
     async def open_session(

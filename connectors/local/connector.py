@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from connectors.local.config import RESTRICTED, LocalConfig
 from connectors.local.engine import Engines
 from connectors.local.model import LocalModel
-from harness.connector import Session, SessionLog
+from harness.connector import ModelInfo, Session, SessionLog
 from harness.contract.capabilities import (
     CallIds,
     Denial,
@@ -64,6 +64,12 @@ class LocalConnector:
             reports_usage=True,
             inner=InnerVersion(name=file.name, tested=config.is_demonstration),
         )
+
+    async def list_models(self, options: ConversationOptions) -> Sequence[ModelInfo]:
+        config = config_of(LocalConfig, options, self.name)
+        file = config.model_file()
+        about = "the demonstration model" if config.is_demonstration else str(file)
+        return [ModelInfo(file.stem, file.stat().st_size, config.num_ctx, ("tools",), about)]
 
     @asynccontextmanager
     async def open_session(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from connectors._provider_http import open_provider
 from connectors.ollama.config import DEFAULT_MODEL, RESTRICTED, OllamaConfig
-from connectors.ollama.model import OllamaModel, show, version
-from harness.connector import Session, SessionLog
+from connectors.ollama.model import OllamaModel, listed, pull, show, version
+from harness.connector import ModelInfo, PullProgress, Session, SessionLog
 from harness.contract.capabilities import (
     CallIds,
     Denial,
@@ -65,6 +65,19 @@ class OllamaConnector:
             reports_usage=True,
             inner=InnerVersion(name="ollama", version=running, tested=running.startswith(TESTED_VERSIONS)),
         )
+
+    async def list_models(self, options: ConversationOptions) -> Sequence[ModelInfo]:
+        config = config_of(OllamaConfig, options, self.name)
+        async with open_provider(config.url(), "Ollama") as client:
+            await version(client)
+            return await listed(client)
+
+    async def pull_model(self, options: ConversationOptions, name: str, progress: PullProgress) -> None:
+        config = config_of(OllamaConfig, options, self.name)
+        config.check_model(name)
+        async with open_provider(config.url(), "Ollama") as client:
+            await version(client)
+            await pull(client, name, progress)
 
     @asynccontextmanager
     async def open_session(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 
-from connectors._json import object_in, text_in
+from connectors._json import object_in, objects_in, text_in
 from connectors._lines import LineFramer
+from connectors._model_json import whole_number
 from connectors._provider_http import ProviderClient
 from connectors.ollama.config import DEFAULT_MODEL, OllamaConfig
 from connectors.ollama.protocol import (
@@ -18,8 +19,10 @@ from connectors.ollama.protocol import (
     malformed,
     request_body,
 )
+from harness.connector import ModelInfo, PullProgress
 from harness.errors import ConnectorUnavailable, ProviderError
 from harness.model_loop import Heard, ModelAnswer, ModelRequest
+from harness.model_loop.provider_errors import error_in_stream
 from harness.turn.events import notice
 
 
@@ -96,6 +99,38 @@ async def show(client: ProviderClient, model: str) -> ModelFacts:
         if error.detail.get("reason") == "network":
             raise ConnectorUnavailable(f"{error.message}; type: ollama serve") from error
         raise
+
+
+async def listed(client: ProviderClient) -> list[ModelInfo]:
+    """What the server has; windows and capabilities as it tells them."""
+    models: list[ModelInfo] = []
+    for told in objects_in(object_in(await client.lookup("GET", "/api/tags")).get("models")):
+        name, details = text_in(told.get("name")), object_in(told.get("details"))
+        shown = await client.lookup("POST", "/api/show", {"model": name})
+        facts = facts_of(shown, name)
+        able = {"tools": facts.calls_tools, "thinking": facts.thinks, "vision": facts.sees}
+        about = " ".join(text_in(details.get(part)) for part in ("family", "parameter_size", "quantization_level"))
+        capabilities = tuple(word for word, is_so in able.items() if is_so)
+        models.append(ModelInfo(name, whole_number(told.get("size")), facts.window, capabilities, about.strip()))
+    return models
+
+
+async def pull(client: ProviderClient, model: str, progress: PullProgress) -> None:
+    """Raises:
+    ProviderError: the registry or the server failed; what is there is kept and a later pull goes on from it.
+    """
+    lines = LineFramer()
+    status = ""
+    async with client.stream("/api/pull", {"model": model, "stream": True}) as chunks:
+        async for chunk in chunks:
+            for line in lines.feed(chunk):
+                told = object_in(json.loads(line or b"{}"))
+                if "error" in told:
+                    raise error_in_stream(told, "Ollama")
+                status = text_in(told.get("status")) or status
+                progress(status, whole_number(told.get("completed")), whole_number(told.get("total")))
+    if status != "success":
+        raise ProviderError(f"the pull of '{model}' broke off at '{status}'", reason="network")
 
 
 async def version(client: ProviderClient) -> str:

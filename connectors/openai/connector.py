@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,10 +11,12 @@ from urllib.parse import urlsplit
 
 import anyio
 
+from connectors._json import object_in, objects_in, plain_text_in
+from connectors._provider_http import open_provider
 from connectors.openai.config import RESTRICTED, OpenAiConfig, Target
 from connectors.openai.model import OpenAiModel
 from connectors.openai.responses_protocol import WEB_SEARCH
-from harness.connector import Session, SessionLog
+from harness.connector import ModelInfo, Session, SessionLog
 from harness.contract.capabilities import (
     CallIds,
     Denial,
@@ -74,6 +76,16 @@ class OpenAiConnector:
             reports_usage=True,
             inner=InnerVersion(name=f"{target.quirks} {config.api}", tested=True),
         )
+
+    async def list_models(self, options: ConversationOptions) -> Sequence[ModelInfo]:
+        _, target = self._settings(options)
+        headers = {"authorization": f"Bearer {target.key}"}
+        async with open_provider(target.url, f"the server at '{target.url}'", headers) as client:
+            told = object_in(await client.lookup("GET", "/models"))
+        return [
+            ModelInfo(plain_text_in(one.get("id")), about=plain_text_in(one.get("owned_by")))
+            for one in objects_in(told.get("data"))
+        ]
 
     @asynccontextmanager
     async def open_session(

@@ -119,7 +119,8 @@ async def test_a_long_result_keeps_head_and_tail_in_the_prompt_and_all_on_record
     model = ScriptedChatModel(calls(("c1", "look", "{}")), says("done"))
     store = MemoryStore()
     async with talk_with(model, store=store, connector_options_json='{"max_result_chars": 300}') as talk:
-        await talk.run(tool=lambda request: answered(request, text))
+        state = await talk.run(tool=lambda request: answered(request, text))
+        assert "'c1' has 30000 characters" in notices(state, "result_cut")[0]
         kept = str(await store.entries(talk.conversation_id))
         ((_, seen, _),) = results_in(model)
     assert seen.startswith(text[:200]) and seen.endswith(text[-100:])

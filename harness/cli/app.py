@@ -10,6 +10,7 @@ import typer
 from harness.cli.demo import EXAMPLES as DEMO_EXAMPLES
 from harness.cli.demo import demo
 from harness.cli.failures import reported
+from harness.cli.models import build_models_app
 from harness.cli.run import EXAMPLES as RUN_EXAMPLES
 from harness.cli.run import run
 from harness.cli.scripted_model import EXAMPLES as SCRIPTED_MODEL_EXAMPLES
@@ -59,6 +60,7 @@ def build_app() -> typer.Typer:
     app.command(epilog=RUN_EXAMPLES)(run)
     app.command(epilog=DEMO_EXAMPLES)(demo)
     app.command(epilog=SERVE_EXAMPLES)(serve)
+    app.add_typer(build_models_app(), name="models")
     app.command("scripted-model", epilog=SCRIPTED_MODEL_EXAMPLES)(scripted_model)
     return app
 

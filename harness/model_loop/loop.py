@@ -207,6 +207,7 @@ class TurnLoop:
         while not answer.is_closed:
             self._answered = anyio.Event()
             await self._answered.wait()
+        self._sink.emit(*self._room.notices_of_cuts(answer))
         if self._config.loop_guard:
             guard.check_failures(rounds_of([*earlier, answer]))
 

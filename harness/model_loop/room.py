@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from harness.model_loop.chat_model import ChatModel, Heard, ModelRequest, UserMe
 from harness.model_loop.compaction import TARGET, Calibration, further_cuts, limit_of
 from harness.model_loop.config import CHARS_OF_UNKNOWN_WINDOW, LoopConfig
 from harness.model_loop.cuts import Cuts
-from harness.model_loop.history import History
+from harness.model_loop.history import History, ModelSaid
 from harness.model_loop.view import messages_of, size_of
 from harness.turn import events
 from harness.turn.events import OutputProduced
@@ -93,6 +94,15 @@ class Room:
         before = self._history.cuts
         await self._compact(target, asking)
         return self._history.cuts != before
+
+    def notices_of_cuts(self, answer: ModelSaid) -> Iterator[OutputProduced]:
+        """For each result of the round that is too long for the prompt."""
+        limit = self._result_chars
+        for call_id, result in answer.results.items():
+            length = max((len(block.text) for block in result.content if isinstance(block, TextBlock)), default=0)
+            if length > limit:
+                text = f"the result of '{call_id}' has {length} characters, the model sees head and tail of {limit}"
+                yield events.notice("result_cut", f"{text}; the connector option 'max_result_chars' allows more")
 
     @property
     def _window(self) -> int | None:
