@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from harness.contract.content import AudioBlock, ContentBlock, ImageBlock, ResourceBlock, ResourceLinkBlock, TextBlock
 from harness.contract.tools import ToolDescriptor
 from harness.orchestrator.function_results import json_text
+from harness.orchestrator.tool_names import tool_name
 from harness.orchestrator.tool_provider import ToolOutcome, without_surrogates
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, Tool
     from mcp_types import ContentBlock as McpBlock
-
-MAX_NAME_CHARS = 64
-
-
-def tool_name(name: str, prefix: str = "") -> str:
-    """The name as a tool name of ours: a character that none may have becomes `_`."""
-    return (prefix + re.sub(r"[^a-zA-Z0-9_-]", "_", name))[:MAX_NAME_CHARS]
 
 
 def descriptor_of(tool: Tool, prefix: str = "") -> ToolDescriptor:
