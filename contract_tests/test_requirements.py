@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from contract_tests.requirements import REQUIREMENTS, requirement
+from harness.testing.scenarios import all_scenarios
 
 TESTS = Path(__file__).parent
 
@@ -29,6 +30,9 @@ def ids_by_file() -> dict[str, set[str]]:
     for file in sorted(TESTS.rglob("test_*.py")):
         for one in carried_ids(file.read_text(encoding="utf-8")):
             found[one].add(file.relative_to(TESTS).as_posix())
+    for scenario in all_scenarios().values():  # conformance/test_rows.py runs them
+        for one in scenario.requirements:
+            found[one].add(f"harness/testing/scenarios: {scenario.name}")
     return found
 
 

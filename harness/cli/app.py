@@ -18,6 +18,8 @@ from harness.cli.scripted_model import scripted_model
 from harness.cli.serve import EXAMPLES as SERVE_EXAMPLES
 from harness.cli.serve import serve
 from harness.cli.terminal import fill_standard_streams
+from harness.cli.verify import EXAMPLES as VERIFY_EXAMPLES
+from harness.cli.verify import verify
 
 _HELP = "Talk to any agent CLI or model as if it were an LLM that calls your tools."
 _EXAMPLES = """\b
@@ -60,6 +62,7 @@ def build_app() -> typer.Typer:
     app.command(epilog=RUN_EXAMPLES)(run)
     app.command(epilog=DEMO_EXAMPLES)(demo)
     app.command(epilog=SERVE_EXAMPLES)(serve)
+    app.command(epilog=VERIFY_EXAMPLES)(verify)
     app.add_typer(build_models_app(), name="models")
     app.command("scripted-model", epilog=SCRIPTED_MODEL_EXAMPLES)(scripted_model)
     return app

@@ -35,6 +35,7 @@ class ServeArguments:
     options: tuple[str, ...]
     output: ServeOutput
     print_token: bool
+    skip_canary: bool
     verbose: bool
 
 
@@ -68,6 +69,9 @@ def serve(
     ] = None,
     output: Annotated[ServeOutput, typer.Option("-o", "--output", help="What stdout gets.")] = ServeOutput.TEXT,
     print_token: Annotated[bool, typer.Option("--print-token", help="Tell the token on stdout.")] = False,
+    skip_canary: Annotated[
+        bool, typer.Option("--skip-canary", help="Do not try first whether an unknown version of a CLI still asks.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
 ) -> None:
     """Serve conversations over HTTP until Ctrl-C.
@@ -88,6 +92,7 @@ def serve(
             options=tuple(option or ()),
             output=output,
             print_token=print_token,
+            skip_canary=skip_canary,
             verbose=verbose,
         )
     )

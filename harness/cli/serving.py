@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
 
 import anyio
 import typer
 
+from harness.cli.canary import guarded
 from harness.cli.failures import complain
 from harness.cli.interrupts import open_interrupts
 from harness.cli.logs import set_up_logs
 from harness.cli.serve import ServeArguments, ServeOutput
 from harness.cli.values import pairs
-from harness.connector import Connector, Session, SessionLog
-from harness.contract.capabilities import LlmCapabilities
-from harness.contract.delegation import Delegation
+from harness.cli.wrapped import WrappedConnector
+from harness.connector import Connector
 from harness.contract.options import ConversationOptions
 from harness.contract.value import JsonValue
 from harness.conversation.checks import parsed_object
@@ -34,7 +33,7 @@ def run_server(arguments: ServeArguments) -> None:
 
 async def _serve(arguments: ServeArguments) -> None:
     names = arguments.connectors or (await _first_usable(),)
-    registry = _registry_of(names, pairs(arguments.options))
+    registry = await _registry_of(names, pairs(arguments.options), flies_canary=not arguments.skip_canary)
     tokens = (local_token(read_token_file(arguments.token_file)),) if arguments.token_file else ()
     with open_interrupts() as signals:
         async with (
@@ -72,37 +71,31 @@ async def _first_usable() -> str:
     return name
 
 
-def _registry_of(names: tuple[str, ...], preset: Mapping[str, JsonValue]) -> Registry:
+async def _registry_of(names: tuple[str, ...], preset: Mapping[str, JsonValue], *, flies_canary: bool) -> Registry:
     """These connectors and no others; the options are those of the first."""
     installed = Registry()
     connectors: dict[str, Connector] = {}
     for name in names:
         connector, _ = installed.resolve(ConversationOptions(connector=name))
-        connectors[connector.name] = connector
+        connectors.setdefault(connector.name, connector)
+    first = names[0].partition(":")[0]
+    if flies_canary:
+        for name in names:
+            plain = name.partition(":")[0]
+            program = {key: preset[key] for key in ("command",) if plain == first and key in preset}
+            connectors[plain] = await guarded(name, connectors[plain], program)
     if preset:
-        first = connectors[names[0].partition(":")[0]]
-        connectors[first.name] = _Preset(first, preset)
+        connectors[first] = _Preset(connectors[first], preset)
     return Registry(connectors)
 
 
-class _Preset:
+class _Preset(WrappedConnector):
     """A connector with options of the server below those that a caller gives."""
 
     def __init__(self, connector: Connector, preset: Mapping[str, JsonValue]) -> None:
-        self._connector = connector
+        super().__init__(connector)
         self._preset = preset
-        self.name = connector.name
-        self.variants = connector.variants
-        self.restricted_options = connector.restricted_options
 
-    async def get_capabilities(self, options: ConversationOptions) -> LlmCapabilities:
-        return await self._connector.get_capabilities(self._completed(options))
-
-    def open_session(
-        self, options: ConversationOptions, delegation: Delegation, log: SessionLog
-    ) -> AbstractAsyncContextManager[Session]:
-        return self._connector.open_session(self._completed(options), delegation, log)
-
-    def _completed(self, options: ConversationOptions) -> ConversationOptions:
+    def completed(self, options: ConversationOptions) -> ConversationOptions:
         given = parsed_object(options.connector_options_json or "{}", "connector_options_json")
         return options.model_copy(update={"connector_options_json": json.dumps({**self._preset, **given})})

@@ -1,0 +1,74 @@
+"""`harness verify`: whether connectors keep the contract on this machine. This file only says what may be typed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """\b
+Examples:
+  harness verify --connector claude --canary
+  harness verify --connector claude
+  harness verify --connector claude --scenario one-call -O command=/opt/claude/2.1.197/claude -o json
+"""
+
+
+class VerifyOutput(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True)
+class VerifyArguments:
+    """What was typed, by the names of the options."""
+
+    connectors: tuple[str, ...]
+    scenarios: tuple[str, ...]
+    options: tuple[str, ...]
+    canary: bool
+    matrix: Path | None
+    output: VerifyOutput
+    verbose: bool
+
+
+def verify(
+    connector: Annotated[
+        list[str] | None,
+        typer.Option(envvar="HARNESS_CONNECTOR", help="What to try: claude, openai:chat ... Repeatable, else all."),
+    ] = None,
+    scenario: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this one. Repeatable.")] = None,
+    canary: Annotated[
+        bool, typer.Option("--canary", help="Only prove that tools ask, block and stay denied; keep the verdict.")
+    ] = False,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
+    ] = None,
+    matrix: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the table of all connectors and scenarios to this file.")
+    ] = None,
+    output: Annotated[VerifyOutput, typer.Option("-o", "--output", help="What stdout gets.")] = VerifyOutput.TEXT,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
+) -> None:
+    """Try installed connectors against a scripted model.
+
+    Nothing leaves this machine and no key is used. Exit code 0: the contract is kept; 1: it is not; 3: the connector
+    cannot be used here.
+    """
+    from harness.cli.verifying import run_verify
+
+    run_verify(
+        VerifyArguments(
+            connectors=tuple(connector or ()),
+            scenarios=tuple(scenario or ()),
+            options=tuple(option or ()),
+            canary=canary,
+            matrix=matrix,
+            output=output,
+            verbose=verbose,
+        )
+    )
