@@ -72,6 +72,16 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("policy:files", "What is wrong in a policy names file, key and what was expected.", "contract 7"),
         Requirement("policy:layers", "One layer decides, the deny rules of all stay in force.", "ours"),
         Requirement("policy:house", "A server's own policy answers before a host is asked, and says so.", "contract 3"),
+        Requirement("orchestrator:policy:decides", "The policy decides before anybody is asked.", "design 9"),
+        Requirement("orchestrator:policy:person", "A person sees what would run and may change it.", "ours"),
+        Requirement("orchestrator:policy:always", "Always is for this conversation, and never beats a denial.", "ours"),
+        Requirement("orchestrator:policy:nobody", "What nobody can allow is not run, and says why.", "design 9"),
+        Requirement("orchestrator:policy:timeouts", "Time for a person is apart from time for a tool.", "contract 2"),
+        Requirement(
+            "orchestrator:results:untrusted",
+            "Results are data: bounded, marked where they look like orders, never part of a system prompt.",
+            "design 9",
+        ),
         Requirement("policy:probes", "A fixed table of bypasses is ruled as expected.", "ours"),
         Requirement(
             "policy:delegation:never-wider",
@@ -754,13 +764,41 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "ours",
         ),
         Requirement(
+            "orchestrator:routing:decision",
+            "Whether a source is routed or delegated follows from capability, reach, secrets and the caller's "
+            "wish, with the reason.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:routing:provider",
+            "A public MCP server may be handed to a provider's own MCP client.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:routing:reach",
+            "Loopback, private and local addresses are told from public ones.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:routing:secrets",
+            "Headers, and variables, options and URL parameters named like secrets, keep a source here unless "
+            "marked shareable.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:routing:table",
+            "The decision table of docs/delegation.md is that of the code.",
+            "issue 8",
+        ),
+        Requirement(
             "orchestrator:openapi:operations",
             "The operations of an OpenAPI document, selected by id or tag, are tools with schemas that stand alone.",
             "issue 8",
         ),
         Requirement(
             "orchestrator:openapi:calls",
-            "Arguments go where the document says, with the caller's headers and to nobody else; what goes wrong is an error result.",
+            "Arguments go where the document says, with the caller's headers and to nobody else; what goes wrong "
+            "is an error result.",
             "issue 8",
         ),
         Requirement(
@@ -770,17 +808,20 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement(
             "orchestrator:ujmw:operations",
-            "The operations of a UJMW service, declared or from its document, are tools; a fault is the operation's own error.",
+            "The operations of a UJMW service, declared or from its document, are tools; a fault is the "
+            "operation's own error.",
             "issue 8",
         ),
         Requirement(
             "orchestrator:mcp:config",
-            "The mcpServers JSON of other programs is read, with variables and our own keys; a mistake names file, server and key.",
+            "The mcpServers JSON of other programs is read, with variables and our own keys; a mistake names "
+            "file, server and key.",
             "issue 8",
         ),
         Requirement(
             "orchestrator:mcp:tools",
-            "Tools of an MCP server over stdio and HTTP: all pages, schemas as they are, progress, images, structured results, headers.",
+            "Tools of an MCP server over stdio and HTTP: all pages, schemas as they are, progress, images, "
+            "structured results, headers.",
             "issue 8",
         ),
         Requirement(
@@ -795,7 +836,8 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement(
             "orchestrator:mcp:lost",
-            "A server that is lost fails its calls with its last words, never runs them twice, and is reached anew by the next.",
+            "A server that is lost fails its calls with its last words, never runs them twice, and is reached "
+            "anew by the next.",
             "issue 8",
         ),
         Requirement(
@@ -820,7 +862,8 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement(
             "orchestrator:functions:context",
-            "A function that asks for its context gets call id, progress and the news that nobody waits; the model never sees it.",
+            "A function that asks for its context gets call id, progress and the news that nobody waits; the "
+            "model never sees it.",
             "ours",
         ),
         Requirement(
@@ -835,7 +878,8 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement(
             "orchestrator:registry:around",
-            "Hooks around calls see call and result in order and may replace either; the policy judges what would really run.",
+            "Hooks around calls see call and result in order and may replace either; the policy judges what "
+            "would really run.",
             "ours",
         ),
         Requirement(
@@ -1035,7 +1079,8 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement(
             "bridge:relay:end",
-            "The relay ends when its input does, and never sends a message twice; a lost host is an error for its calls.",
+            "The relay ends when its input does, and never sends a message twice; a lost host is an error for "
+            "its calls.",
             "R-C7, R-G2",
         ),
         Requirement("R-E2", "The relay answers initialize and tools/list within 60 ms of its start.", "R-E2"),
