@@ -22,7 +22,7 @@ from pydantic.alias_generators import to_camel
 from harness.contract.tools import ToolSourceDescriptor, ToolSourceKind
 from harness.contract.value import Label
 from harness.errors import ConfigError
-from harness.orchestrator.routing import Delegate
+from harness.orchestrator.routing import Delegate, Reason
 
 CALL_MS = 600_000
 CONNECT_MS = 30_000
@@ -56,6 +56,13 @@ class McpServer:
     @property
     def name(self) -> str:
         return self.source.name
+
+    @property
+    def tied_by(self) -> Reason | None:
+        """What ties it to this host, because no peer could be told."""
+        if self.prefix:
+            return Reason.RENAMED
+        return Reason.DIRECTORY if self.cwd is not None else None
 
 
 class _Entry(BaseModel):

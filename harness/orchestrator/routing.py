@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import ip_address
@@ -26,15 +25,16 @@ class Delegate(StrEnum):
     """An error where it cannot be."""
 
 
-class Place(StrEnum):
-    """From where a delegated source would be reached."""
+class PeerPlace(StrEnum):
+    """Where the peer is that would reach a delegated source."""
 
-    SAME_MACHINE = "same_machine"
-    """An inner harness that runs beside us, as our user."""
-    OTHER_MACHINE = "other_machine"
-    """Behind another harness, over HTTP."""
-    CLOUD = "cloud"
-    """A provider's API connects to it, from the internet."""
+    BESIDE_US = "beside_us"
+    """On this machine, started by this process."""
+    BEHIND_A_SERVER = "behind_a_server"
+    """On this machine, started by another harness."""
+    ON_ANOTHER_MACHINE = "on_another_machine"
+    IN_A_CLOUD = "in_a_cloud"
+    """A provider's API connects to the source, from the internet."""
 
 
 class Route(StrEnum):
@@ -47,35 +47,58 @@ class RouteDecision:
     source: str
     route: Route
     reason: str
+    kind: ToolSourceKind | str | None = None
+    """As what the peer is given it; null where it is routed."""
+
+
+class Reason(StrEnum):
+    """Why a source is routed or delegated: the rows of the table in `docs/delegation.md`, the first that fits wins."""
+
+    NOT_WANTED = "the caller wants it routed"
+    NOT_TAKEN = "the peer does not take sources of this kind"
+    RENAMED = "its tools have other names here"
+    DIRECTORY = "it wants a working directory, which the peer is not told"
+    PROGRAM = "it is a program of this machine, and the peer is elsewhere"
+    LOOPBACK = "its address is this machine's own, and the peer is elsewhere"
+    PRIVATE = "its address is private, and the peer is elsewhere"
+    SECRETS = "it holds secrets that are not marked shareable"
+    NOT_SHOWN = "the peer would not show the calls it makes itself"
+    SERVER_PROGRAM = "it is a program, and a server starts programs only for callers it trusts"
+    TAKEN = "the peer takes it and reaches it"
+    REQUIRED = "the caller requires it, and the peer takes it and reaches it"
+
+
+_AGAINST_AUTO_ONLY = frozenset({Reason.NOT_SHOWN, Reason.SERVER_PROGRAM})
+"""These make routing the better choice; they do not make delegation impossible."""
 
 
 def decide_route(
     source: ToolSourceDescriptor,
     wish: Delegate,
     capabilities: LlmCapabilities,
-    place: Place,
+    place: PeerPlace,
     *,
-    has_prefix: bool = False,
+    tied_by: Reason | None = None,
 ) -> RouteDecision:
-    """The first line of the table in `docs/delegation.md` that fits.
+    """Who runs the source's tools; `tied_by` is what the host adds to it that a peer could not be given.
 
     Raises:
         InvalidArgument: delegation is required and something stands in its way, which the message names.
     """
     if wish == Delegate.NEVER:
-        return RouteDecision(source.name, Route.ROUTED, "the caller wants it routed")
-    obstacle = _obstacle(source, capabilities, place, has_prefix=has_prefix)
-    if obstacle is None and wish == Delegate.AUTO and not capabilities.reports_delegated_calls:
-        obstacle = "the peer would not show the calls it makes itself"
-    if obstacle is None:
-        wanted = "the caller requires it, and " if wish == Delegate.REQUIRE else ""
-        return RouteDecision(source.name, Route.DELEGATED, f"{wanted}the peer takes it and reaches it")
+        return RouteDecision(source.name, Route.ROUTED, Reason.NOT_WANTED)
+    kind = _taken_as(source, capabilities)
+    obstacle = Reason.NOT_TAKEN if kind is None else _obstacle(source, kind, capabilities, place, tied_by)
     if wish == Delegate.REQUIRE:
-        raise InvalidArgument(
-            f"tool source '{source.name}' cannot be delegated, which 'delegate: require' asks for: {obstacle}; "
-            "set 'delegate' to 'auto' or 'never' to have it run here"
-        )
-    return RouteDecision(source.name, Route.ROUTED, obstacle)
+        if obstacle is not None and obstacle not in _AGAINST_AUTO_ONLY:
+            raise InvalidArgument(
+                f"tool source '{source.name}' cannot be delegated, which 'delegate: require' asks for: {obstacle}; "
+                "set 'delegate' to 'auto' or 'never' to have it run here"
+            )
+        return RouteDecision(source.name, Route.DELEGATED, Reason.REQUIRED, kind)
+    if obstacle is not None:
+        return RouteDecision(source.name, Route.ROUTED, obstacle)
+    return RouteDecision(source.name, Route.DELEGATED, Reason.TAKEN, kind)
 
 
 def is_secret_name(name: str) -> bool:
@@ -110,36 +133,44 @@ def is_loopback(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def told(decisions: Iterable[RouteDecision]) -> Sequence[str]:
-    """One line each, for the trace and for people."""
-    return [f"tool source '{one.source}' is {one.route}: {one.reason}" for one in decisions]
-
-
-def _obstacle(
-    source: ToolSourceDescriptor, capabilities: LlmCapabilities, place: Place, *, has_prefix: bool
-) -> str | None:
-    if source.kind not in capabilities.delegatable_tool_sources:
-        return f"the peer does not take sources of kind '{source.kind}'"
-    if has_prefix:
-        return "its tools are given other names here"
-    unreachable = _unreachable(source, place)
-    if unreachable is not None:
-        return unreachable
-    if holds_secrets(source) and not source.share_secrets:
-        return "it holds secrets that are not marked shareable"
+def _taken_as(source: ToolSourceDescriptor, capabilities: LlmCapabilities) -> ToolSourceKind | str | None:
+    """A server with an address may also be handed to the provider's own MCP client."""
+    taken = capabilities.delegatable_tool_sources
+    if source.kind in taken:
+        return source.kind
+    if source.kind == ToolSourceKind.MCP_HTTP and ToolSourceKind.PROVIDER_MCP in taken:
+        return ToolSourceKind.PROVIDER_MCP
     return None
 
 
-def _unreachable(source: ToolSourceDescriptor, place: Place) -> str | None:
-    if place == Place.SAME_MACHINE:
+def _obstacle(
+    source: ToolSourceDescriptor,
+    kind: ToolSourceKind | str,
+    capabilities: LlmCapabilities,
+    place: PeerPlace,
+    tied_by: Reason | None,
+) -> Reason | None:
+    if tied_by is not None:
+        return tied_by
+    unreachable = _unreachable(source, PeerPlace.IN_A_CLOUD if kind == ToolSourceKind.PROVIDER_MCP else place)
+    if unreachable is not None:
+        return unreachable
+    if holds_secrets(source) and not source.share_secrets:
+        return Reason.SECRETS
+    if not capabilities.reports_delegated_calls:
+        return Reason.NOT_SHOWN
+    if source.kind == ToolSourceKind.MCP_STDIO and place == PeerPlace.BEHIND_A_SERVER:
+        return Reason.SERVER_PROGRAM
+    return None
+
+
+def _unreachable(source: ToolSourceDescriptor, place: PeerPlace) -> Reason | None:
+    if place in (PeerPlace.BESIDE_US, PeerPlace.BEHIND_A_SERVER):
         return None
-    where = "another machine" if place == Place.OTHER_MACHINE else "the provider's cloud"
     if source.kind == ToolSourceKind.MCP_STDIO:
-        return f"it is a program of this machine, and the peer runs on {where}"
-    if source.url is None:
-        return None
-    if is_loopback(source.url):
-        return f"its address is this machine's own, and the peer runs on {where}"
-    if is_private(source.url):
-        return f"its address is private, and the peer runs on {where}"
+        return Reason.PROGRAM
+    if source.url is not None and is_loopback(source.url):
+        return Reason.LOOPBACK
+    if source.url is not None and is_private(source.url):
+        return Reason.PRIVATE
     return None
