@@ -120,6 +120,14 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement("R-D10", "One policy gives one answer, whatever the connector and the kind of request.", "R-D10"),
         Requirement("limits:prices", "The price table stands in where the provider tells no cost.", "contract 2"),
+        Requirement("canary:falls", "A peer that does not ask, block or stay denied fells its canary.", "R-D7"),
+        Requirement("canary:verdict", "A canary's verdict holds for one binary, route and system.", "R-D7"),
+        Requirement("canary:command", "`verify --canary` tries the installed program and keeps the verdict.", "R-D7"),
+        Requirement(
+            "canary:serve", "After a canary that fell only conversations without internal tools are served.", "R-D7"
+        ),
+        Requirement("doctor:finds", "`doctor` tells version, path and login of what is installed.", "ours"),
+        Requirement("doctor:remedy", "`doctor` tells what to type for what is missing, with exit code 3.", "ours"),
         # --- packaging and layout -----------------------------------------------------------------------------------
         Requirement(
             "packaging:wheel:three-packages",
@@ -764,6 +772,11 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "ours",
         ),
         Requirement(
+            "orchestrator:sources:mixed",
+            "Routed and delegated servers are used side by side; each decision is told before the first turn, and what ran here ends with the conversation.",
+            "issue 8",
+        ),
+        Requirement(
             "orchestrator:routing:decision",
             "Whether a source is routed or delegated follows from capability, reach, secrets and the caller's "
             "wish, with the reason.",
@@ -1105,6 +1118,25 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("claude:bridge:names", "The approving tool never takes a name of the host's.", "R-I1"),
         Requirement(
             "R-E3", "A CLI that does not ask for the tools is told with its version, and gets no message.", "R-E3"
+        ),
+        # --- claude: delegation -------------------------------------------------------------------------------------
+        Requirement(
+            "claude:delegation:sources",
+            "The CLI uses delegated MCP servers itself; their calls are shown with their source.",
+            "contract 1",
+        ),
+        Requirement(
+            "claude:delegation:secrets",
+            "A delegated server sees neither our secrets nor the provider's, unless they are shared with it.",
+            "design 10",
+        ),
+        Requirement(
+            "claude:delegation:policy",
+            "The CLI decides by the delegated policy to the letter; what it does not cover still arrives.",
+            "contract 1",
+        ),
+        Requirement(
+            "claude:delegation:refused", "A source or policy that cannot be handed over is named.", "contract 1"
         ),
         # --- claude: approvals and questions ------------------------------------------------------------------------
         Requirement(
@@ -1753,6 +1785,26 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("jsonrpc:both-ways", "Both parties ask at the same time, with ids of their own.", "acp 1"),
         Requirement("jsonrpc:once", "A request of a peer is answered exactly once, however it ends.", "R-G1"),
         Requirement("jsonrpc:generous", "A message of any shape is read without falling over.", "R-B9"),
+        Requirement("R-F4", "Each agent is resumed in the way it understands.", "R-F4"),
+        Requirement("codex:strict-config", "Codex never goes on with another configuration than ours.", "codex 1"),
+        Requirement("codex:tools-closed", "Codex's own tools are closed unless asked for.", "design 10"),
+        Requirement("codex:delegation", "Tool sources become servers of Codex, secrets only if shared.", "contract 2"),
+        Requirement("codex:turn", "What the model says on the way and what it says last are told apart.", "contract 3"),
+        Requirement("codex:call", "A call keeps id, order and arguments; its result arrives as it is.", "contract 4"),
+        Requirement("codex:ends", "Every end of a Codex turn has its stop reason or error.", "contract 3"),
+        Requirement("codex:retry", "What a repeated model call had streamed is taken back.", "contract 3"),
+        Requirement("codex:usage", "Codex's totals become the figures of one turn.", "R-L1"),
+        Requirement("codex:model-per-turn", "Options of one turn are not remembered by Codex.", "contract 2"),
+        Requirement("codex:content", "Content Codex cannot carry is refused before anything is sent.", "contract 3"),
+        Requirement("codex:generous", "Unknown messages of Codex are told once and end nothing.", "R-B9"),
+        Requirement("codex:approvals", "Commands and file changes are asked for; the host decides.", "contract 4"),
+        Requirement("codex:questions", "Questions of the model reach the host, its answers the model.", "contract 4"),
+        Requirement("codex:withdrawn", "A request Codex takes back is withdrawn.", "contract 4"),
+        Requirement("codex:cancel", "A cancel is one interrupt, and nothing of the turn stays open.", "contract 5"),
+        Requirement("codex:max-turns", "A limit of model calls stops Codex before the next call.", "contract 2"),
+        Requirement("codex:resume", "The next process goes on with the same thread.", "contract 6"),
+        Requirement("codex:types", "The types Codex speaks are those the connector relies on.", "R-M9"),
+        Requirement("codex:found", "Codex's native program and version are found, or it is said what to type.", "R-J5"),
         Requirement("models:list", "`harness models` asks every connector that keeps a list of models.", "ours"),
         Requirement("models:pull", "`harness models pull` brings a model onto its server, with progress.", "ours"),
     )

@@ -11,7 +11,7 @@ import anyio
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from contract_tests.peers.mcp_server import Peer
+from contract_tests.peers.mcp_sdk_server import Peer
 
 
 class _Quiet(uvicorn.Server):

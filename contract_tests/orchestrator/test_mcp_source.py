@@ -15,7 +15,7 @@ from anyio.abc import TaskStatus
 
 from contract_tests.connectors.processes import is_alive, until_gone
 from contract_tests.orchestrator.http_peer import serving_mcp
-from contract_tests.peers.mcp_server import DOT, TOOLS, Peer
+from contract_tests.peers.mcp_sdk_server import DOT, TOOLS, Peer
 from contract_tests.requirements import requirement
 from contract_tests.source_tree import ROOT
 from harness import ImageBlock, TextBlock, ToolRegistry
@@ -88,7 +88,7 @@ async def check_everything(source: McpSource) -> None:
 @requirement("orchestrator:mcp:tools")
 async def test_tools_of_a_stdio_server_with_pages_progress_and_images() -> None:
     with anyio.fail_after(30):
-        async with open_mcp_source(stdio("mcp_server.py")) as source:
+        async with open_mcp_source(stdio("mcp_sdk_server.py")) as source:
             await check_everything(source)
 
 

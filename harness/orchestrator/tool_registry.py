@@ -52,7 +52,15 @@ class ToolRegistry:
         """
         if isinstance(tools, ToolRegistry):
             return tools
-        entries: dict[str, _Entry] = {}
+        return await cls({}).extended(tools)
+
+    async def extended(self, tools: Iterable[ToolSource]) -> ToolRegistry:
+        """A registry with these as well.
+
+        Raises:
+            InvalidArgument: see `of`.
+        """
+        entries = dict(self._entries)
         for provider in _providers(tools):
             for descriptor in await provider.list_tools():
                 earlier = entries.get(descriptor.name)
@@ -60,7 +68,7 @@ class ToolRegistry:
                     by = f"by {earlier.provider.label} and by {provider.label}"
                     raise InvalidArgument(f"tool '{descriptor.name}' is declared twice: {by}; give one a prefix")
                 entries[descriptor.name] = _Entry(descriptor, provider, ArgumentCheck(descriptor))
-        return cls(entries)
+        return ToolRegistry(entries, self._hooks)
 
     @property
     def descriptors(self) -> list[ToolDescriptor]:
