@@ -8,10 +8,12 @@ from types import TracebackType
 from typing import Any
 
 from harness.contract.conversational_llm import ConversationalLLM
+from harness.contract.delegation import RequestPolicy
 from harness.contract.options import ConversationOptions
 from harness.local import LocalHarness
 from harness.orchestrator.approvals import Answers, ApprovalMode, Approver
 from harness.orchestrator.conversation import ConversationHandle, open_conversation
+from harness.policy import Policy
 from harness.registry import Registry
 from harness.remote import RemoteHarness
 from harness.settings import Settings
@@ -53,17 +55,21 @@ class Connection:
         options: ConversationOptions | None = None,
         approver: Approver | ApprovalMode | str = ApprovalMode.DENY,
         answers: Answers | None = None,
+        policy: Policy | RequestPolicy | None = None,
     ) -> AsyncGenerator[ConversationHandle]:
         """One conversation with these tools; everything is closed when it is left.
 
-        `approver` decides approvals and questions (denied by default), `answers` are for questions known beforehand.
+        `policy` decides what it can, then `approver` decides approvals and questions (denied by default); `answers` are
+        for questions known beforehand.
         """
         wanted = options or ConversationOptions()
         if wanted.connector is None and self._connector is not None:
             wanted = wanted.model_copy(update={"connector": self._connector})
         async with (
             self as llm,
-            open_conversation(llm, tools=tools, options=wanted, approver=approver, answers=answers) as handle,
+            open_conversation(
+                llm, tools=tools, options=wanted, approver=approver, answers=answers, policy=policy
+            ) as handle,
         ):
             yield handle
 

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import logging
 
+from harness.cli.terminal import printable
 
-class _WithoutTraceback(logging.Formatter):
+
+class _Printable(logging.Formatter):
+    """A log line may quote what a model or a tool said."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
+class _WithoutTraceback(_Printable):
     def formatException(self, ei: object) -> str:
         return ""
 
@@ -17,7 +26,7 @@ def set_up_logs(*, verbose: bool) -> None:
     """Warnings to stderr, one line each; with `verbose` everything, with tracebacks."""
     handler = logging.StreamHandler()
     if verbose:
-        handler.setFormatter(logging.Formatter("harness: %(levelname)s %(name)s: %(message)s"))
+        handler.setFormatter(_Printable("harness: %(levelname)s %(name)s: %(message)s"))
     else:
         handler.setFormatter(_WithoutTraceback("harness: %(levelname)s: %(message)s"))
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])

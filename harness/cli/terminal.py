@@ -10,8 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
 
-# C0 without tab and line feed, DEL, C1, and the marks that turn the direction of text around.
-_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# C0 without tab and line feed, DEL, C1, the marks that turn the direction of text around, further line ends, and what
+# is there without being seen: text in it reaches a model and no person. The joiners of emoji and scripts are not in it.
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff"
+    "\U000e0000-\U000e007f]"
+)
 
 
 def printable(text: str) -> str:

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from harness.contract.requests import HostRequest, HostResponse
 from harness.conversation.running_turn import AnswersFirst
-from harness.policy import Place, Policy, PolicyCall, answer_of, decide
-
-
-def place_here(cwd: str | None) -> Place:
-    """A conversation's working directory on this machine."""
-    return Place(str(Path(cwd or ".").absolute()), home=str(Path.home()), resolve=os.path.realpath)
+from harness.place import place_here
+from harness.policy import Policy, PolicyCall, answer_of, decide
 
 
 def answers_first(policy: Policy, connector: str, cwd: str | None) -> AnswersFirst:

@@ -16,16 +16,20 @@ from anyio.abc import TaskGroup
 from harness.contract.capabilities import LlmCapabilities, StructuredOutput
 from harness.contract.content import ContentBlock, TextBlock, as_content
 from harness.contract.conversational_llm import ConversationalLLM
-from harness.contract.options import ConversationOptions, TurnOptions
+from harness.contract.delegation import RequestPolicy
+from harness.contract.options import ConversationOptions, Timeouts, TurnOptions
 from harness.contract.output import OutputItem, StopReason
 from harness.errors import HarnessError, InvalidArgument, PeerLost, PeerProtocolError, unwrapped
 from harness.orchestrator.approvals import Answers, ApprovalMode, Approver, Prepared, approver_for
 from harness.orchestrator.completion import Completion
 from harness.orchestrator.lines import ItemLine, Line
+from harness.orchestrator.policy_desk import Desk, Elsewhere, PolicyDesk
 from harness.orchestrator.structured import Mismatch, OutputShape
 from harness.orchestrator.tool_registry import ToolRegistry, ToolSource
 from harness.orchestrator.turn_host import HostSide, TurnHost
 from harness.orchestrator.turn_record import TurnRecord, completion_of
+from harness.place import place_elsewhere, place_here
+from harness.policy import RESTRICTIVE, Policy, delegated
 
 MessageContent: TypeAlias = str | Sequence[ContentBlock]
 OnItem: TypeAlias = Callable[[OutputItem], Awaitable[None] | None]
@@ -217,12 +221,15 @@ async def open_conversation(
     options: ConversationOptions | None = None,
     approver: Approver | ApprovalMode | str = ApprovalMode.DENY,
     answers: Answers | None = None,
+    policy: Policy | RequestPolicy | None = None,
+    delegate_policy: bool = False,
     output_type: Any = None,
     conversation_id: str | None = None,
 ) -> AsyncGenerator[ConversationHandle]:
     """A conversation that is ended when this is left, or one that somebody else began and ends (`conversation_id`).
 
-    `output_type` is for a connector that takes a schema only once, at the beginning.
+    `policy` decides what it can before the approver is asked; with `delegate_policy` a peer gets the part of it that it
+    can keep to the letter. `output_type` is for a connector that takes a schema only once, at the beginning.
 
     Raises:
         HarnessError: a tool that cannot be described, or the conversation cannot begin.
@@ -240,10 +247,17 @@ async def open_conversation(
         capabilities = await llm.get_capabilities(begun)
     if output_type is not None and capabilities.structured_output == StructuredOutput.CONVERSATION:
         begun = begun.model_copy(update={"output_schema_json": OutputShape(output_type).schema_json})
-    side = HostSide(llm, registry, asked, capabilities)
+    tool_seconds = None
+    if begun.timeouts.tool_ms is not None and _may_ask_about_tools(policy):
+        tool_seconds = begun.timeouts.tool_ms / 1000
+        begun = begun.model_copy(update={"timeouts": _with_time_to_ask(begun.timeouts)})
+    side = HostSide(llm, registry, _desk(llm, begun, policy, asked), capabilities, tool_seconds)
     is_ours = conversation_id is None
     used_id = conversation_id or await llm.begin_conversation(begun)
     try:
+        if is_ours and delegate_policy and capabilities.supports_request_policy_delegation:
+            handed_over = delegated(_policy(policy), connector=begun.connector, cwd=begun.cwd or ".")
+            await llm.delegate_request_policy(used_id, handed_over)
         with unwrapped():
             async with anyio.create_task_group() as group:
                 yield ConversationHandle(used_id, side, group, options=begun if is_ours else None)
@@ -251,6 +265,33 @@ async def open_conversation(
     finally:
         if is_ours:
             await _end(llm, used_id)
+
+
+def _policy(policy: Policy | RequestPolicy | None) -> Policy:
+    if isinstance(policy, RequestPolicy):
+        return Policy(policy)
+    return policy or Policy(RESTRICTIVE)
+
+
+def _desk(
+    llm: ConversationalLLM, options: ConversationOptions, policy: Policy | RequestPolicy | None, approver: Approver
+) -> PolicyDesk:
+    is_elsewhere = isinstance(llm, Elsewhere) and llm.is_elsewhere
+    place = place_elsewhere(options.cwd) if is_elsewhere else place_here(options.cwd)
+    limit = options.timeouts.approval_ms
+    seconds = None if limit is None else limit / 1000
+    return PolicyDesk(Desk(_policy(policy), approver, options.connector, place, seconds))
+
+
+def _may_ask_about_tools(policy: Policy | RequestPolicy | None) -> bool:
+    return bool(_policy(policy).hooks or _policy(policy).rules.ask)
+
+
+def _with_time_to_ask(timeouts: Timeouts) -> Timeouts:
+    """The other side waits for the person as well; how long the tool itself runs is kept here."""
+    tool_ms, approval_ms = timeouts.tool_ms, timeouts.approval_ms
+    both = None if tool_ms is None or approval_ms is None else tool_ms + approval_ms
+    return timeouts.model_copy(update={"tool_ms": both})
 
 
 async def _end(llm: ConversationalLLM, conversation_id: str) -> None:

@@ -39,6 +39,8 @@ class ResponseLine(Value):
 
     type: Literal["response"] = "response"
     response: HostResponse
+    suspicious: list[str] = []
+    """What in a tool's result looks as if it wanted to give the model orders; the result is passed on all the same."""
 
 
 class ProgressLine(Value):

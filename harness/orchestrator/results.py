@@ -9,6 +9,9 @@ from harness.contract.capabilities import LlmCapabilities
 from harness.contract.content import ContentBlock, ImageBlock, TextBlock
 from harness.orchestrator.tool_provider import ToolOutcome
 
+HOST_RESULT_CHARS = 16_000_000
+"""No tool fills the memory of everybody between here and the model."""
+
 
 def fitted(outcome: ToolOutcome, capabilities: LlmCapabilities) -> ToolOutcome:
     """The same outcome where it fits; else with notes for images, and with the middle of long texts left out."""
@@ -18,12 +21,11 @@ def fitted(outcome: ToolOutcome, capabilities: LlmCapabilities) -> ToolOutcome:
         # a result that was nothing but images has nothing left to say
         is_error = is_error or all(isinstance(block, ImageBlock) for block in content)
         content = [_note(block) if isinstance(block, ImageBlock) else block for block in content]
-    limit = capabilities.max_result_chars
+    limit = min(capabilities.max_result_chars or HOST_RESULT_CHARS, HOST_RESULT_CHARS)
     structured = outcome.structured_content_json
-    if limit is not None:
-        if structured is not None and len(structured) + _length(content) > limit:
-            structured = None  # JSON cannot be cut; the content says the same
-        content = _within(content, limit - len(structured or ""))
+    if structured is not None and len(structured) + _length(content) > limit:
+        structured = None  # JSON cannot be cut; the content says the same
+    content = _within(content, limit - len(structured or ""))
     return replace(outcome, content=content, is_error=is_error, structured_content_json=structured)
 
 

@@ -9,11 +9,13 @@ from typing import Any, cast
 import anyio
 
 from harness.contract.conversational_llm import ConversationalLLM
+from harness.contract.delegation import RequestPolicy
 from harness.contract.options import ConversationOptions, TurnOptions
 from harness.orchestrator.approvals import Answers, ApprovalMode, Approver
 from harness.orchestrator.completion import Completion
 from harness.orchestrator.conversation import MessageContent, OnItem, OnLine, open_conversation
 from harness.orchestrator.tool_registry import ToolRegistry, ToolSource
+from harness.policy import Policy
 
 
 async def run_to_completion(
@@ -23,6 +25,8 @@ async def run_to_completion(
     tools: Iterable[ToolSource] | ToolRegistry = (),
     approver: Approver | ApprovalMode | str = ApprovalMode.DENY,
     answers: Answers | None = None,
+    policy: Policy | RequestPolicy | None = None,
+    delegate_policy: bool = False,
     options: ConversationOptions | None = None,
     turn_options: TurnOptions | None = None,
     conversation_id: str | None = None,
@@ -36,7 +40,8 @@ async def run_to_completion(
     """Runs a turn against any `ConversationalLLM`, in a conversation of its own unless `conversation_id` names one.
 
     `turn_id` takes up a turn that runs already, in place of a message. `answers` are for questions, known beforehand;
-    what they leave open, and every approval, is the approver's. `output_type` asks for an object of that type
+    what they leave open is the approver's, and so is every approval that the `policy` does not decide (contract 4; with
+    `delegate_policy` the peer is given what it can keep exactly). `output_type` asks for an object of that type
     (`Completion.structured_output`), with one round of repair. `stop` cancels the turn when it is set; cancelling this
     call cancels the turn too.
 
@@ -49,6 +54,8 @@ async def run_to_completion(
         options=options,
         approver=approver,
         answers=answers,
+        policy=policy,
+        delegate_policy=delegate_policy,
         output_type=output_type,
         conversation_id=conversation_id,
     ) as conversation:

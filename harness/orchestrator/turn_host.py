@@ -18,16 +18,19 @@ import anyio
 from anyio.abc import TaskGroup
 
 from harness.contract.capabilities import LlmCapabilities
+from harness.contract.content import text_of
 from harness.contract.conversational_llm import ConversationalLLM
 from harness.contract.output import TERMINAL
 from harness.contract.requests import HostRequest, HostResponse, RequestKind
 from harness.contract.state import TurnState
 from harness.contract.tools import ToolCall
 from harness.errors import AlreadyAnswered, HarnessError, UnknownRequest, unwrapped
-from harness.orchestrator.approvals import Approver, Decision, declined
+from harness.orchestrator.approvals import Decision, declined
 from harness.orchestrator.lines import ItemLine, Line, ProgressLine, RequestLine, ResponseLine, StartedLine
+from harness.orchestrator.policy_desk import PolicyDesk
 from harness.orchestrator.refusals import Refusal, RefusalKind
 from harness.orchestrator.results import fitted
+from harness.orchestrator.suspicion import marks_of
 from harness.orchestrator.tool_context import Progress, ToolContext
 from harness.orchestrator.tool_provider import ToolOutcome, failure
 from harness.orchestrator.tool_registry import ToolRegistry
@@ -51,8 +54,10 @@ class HostSide:
 
     llm: ConversationalLLM
     registry: ToolRegistry
-    approver: Approver
+    desk: PolicyDesk
     capabilities: LlmCapabilities
+    tool_seconds: float | None = None
+    """How long a tool may run once it has leave; null where the other side alone keeps the time."""
 
 
 class TurnHost:
@@ -140,7 +145,7 @@ class TurnHost:
 
     async def _decide(self, request: HostRequest) -> Decision | None:
         if request.kind != RequestKind.TOOL_CALL:
-            return await self._side.approver.decide(request)
+            return await self._side.desk.decide(request)
         call = ToolCall(
             call_id=request.call_id or request.request_id,
             tool_name=request.tool_name or "",
@@ -149,8 +154,27 @@ class TurnHost:
         beside_others = self._side.registry.is_read_only(call.tool_name)
         context = ToolContext(call.call_id, call.tool_name, partial(self._progressed, request.request_id))
         async with nullcontext() if beside_others else self._in_order:
-            outcome = await self._side.registry.run(call, context=context)
+            outcome = await self._run(request, call, context)
         return _result(request, fitted(outcome, self._side.capabilities))
+
+    async def _run(self, request: HostRequest, call: ToolCall, context: ToolContext) -> ToolOutcome:
+        """The policy first, then the tool; a person who thinks about it takes nothing from the tool's time."""
+        outcome: ToolOutcome | None = None
+        with anyio.CancelScope() as tool_time:
+
+            async def gate(call: ToolCall) -> ToolCall | ToolOutcome:
+                read_only = self._side.registry.is_read_only(call.tool_name)
+                allowed = await self._side.desk.gate(request, call, read_only=read_only)
+                if self._side.tool_seconds is not None:
+                    tool_time.deadline = anyio.current_time() + self._side.tool_seconds
+                return allowed
+
+            outcome = await self._side.registry.run(call, context=context, gate=gate)
+        if outcome is None:
+            seconds = f"{self._side.tool_seconds:g} s"
+            text = f"The tool '{call.tool_name}' gave no result within {seconds}; whether it took effect is unknown."
+            outcome = failure(text, RefusalKind.TIMED_OUT)
+        return outcome
 
     def _progressed(self, request_id: str, step: Progress) -> None:
         line = ProgressLine(request_id=request_id, done=step.done, total=step.total, message=step.message)
@@ -173,7 +197,11 @@ class TurnHost:
     async def _hand_in(self, request: HostRequest, decision: Decision) -> None:
         # on record before it is sent: the turn may be over before the call has returned
         self.record.add_reply(decision.response, decision.refusal)
-        await self._observe(ResponseLine(response=_without_secrets(request, decision.response)))
+        suspicious = marks_of(text_of(decision.response.content)) if request.kind == RequestKind.TOOL_CALL else []
+        if suspicious:
+            logger.warning("the result of '%s' looks like orders to the model: %s", request.tool_name, suspicious)
+        shown = _without_secrets(request, decision.response)
+        await self._observe(ResponseLine(response=shown, suspicious=suspicious))
         try:
             await self._llm.submit_responses(*self._turn, [decision.response])
         except (AlreadyAnswered, UnknownRequest):

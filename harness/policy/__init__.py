@@ -10,7 +10,7 @@ from harness.policy.decision import Allowed, Asked, Changed, Denied, Hook, Polic
 from harness.policy.delegation import DELEGATED_FORMS, Form, delegated
 from harness.policy.file_form import policy_of
 from harness.policy.layers import RESTRICTIVE, Layer, layered
-from harness.policy.text_form import call_of_text, rule_of_text, rule_text
+from harness.policy.text_form import call_of_text, call_text, main_argument, rule_of_text, rule_text
 
 __all__ = [
     "DELEGATED_FORMS",
@@ -30,9 +30,11 @@ __all__ = [
     "Verdict",
     "answer_of",
     "call_of_text",
+    "call_text",
     "decide",
     "delegated",
     "layered",
+    "main_argument",
     "policy_of",
     "rule_of_text",
     "rule_text",

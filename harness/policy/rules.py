@@ -16,7 +16,7 @@ from harness.policy.shapes import Sort, shape_of, sort_of
 
 def allows(rule: PolicyRule, call: PolicyCall, place: Place) -> bool:
     """Whether the rule surely means this call: every argument pattern fits all of its argument."""
-    if not _is_about(rule, call) or not text_fits(rule.tool, call.tool):
+    if not _is_about(rule, call, unknown=False) or not text_fits(rule.tool, call.tool):
         return False
     arguments = call.arguments
     if not rule.arguments:
@@ -26,7 +26,7 @@ def allows(rule: PolicyRule, call: PolicyCall, place: Place) -> bool:
 
 def concerns(rule: PolicyRule, call: PolicyCall, place: Place) -> bool:
     """Whether the rule may mean this call; what cannot be read is meant."""
-    if not _is_about(rule, call) or not text_fits(rule.tool, call.tool, ignore_case=True):
+    if not _is_about(rule, call, unknown=True) or not text_fits(rule.tool, call.tool, ignore_case=True):
         return False
     arguments = call.arguments
     return arguments is None or all(_may_fit(one, call.tool, arguments, place) for one in rule.arguments)
@@ -44,9 +44,13 @@ def problem_of_allow_rule(rule: PolicyRule) -> str | None:
     return None
 
 
-def _is_about(rule: PolicyRule, call: PolicyCall) -> bool:
-    connector = (call.connector or "").partition(":")[0]
-    return rule.kind in (None, call.kind) and rule.connector in (None, call.connector, connector)
+def _is_about(rule: PolicyRule, call: PolicyCall, *, unknown: bool) -> bool:
+    """By kind and connector; `unknown` is what counts where nobody knows the connector."""
+    if rule.kind not in (None, call.kind):
+        return False
+    if rule.connector is None or call.connector is None:
+        return rule.connector is None or unknown
+    return rule.connector in (call.connector, call.connector.partition(":")[0])
 
 
 def _fits_surely(wanted: ArgumentPattern, tool: str, arguments: Mapping[str, JsonValue], place: Place) -> bool:

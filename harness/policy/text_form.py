@@ -62,6 +62,23 @@ def call_of_text(text: str, *, kind: RequestKind | str = RequestKind.APPROVAL) -
     return PolicyCall(tool, json.dumps({name: value}), kind=kind)
 
 
+def call_text(call: PolicyCall) -> str:
+    """The call in its short form, for people."""
+    main = main_argument(call)
+    return call.tool if main is None else f"{call.tool}({main})"
+
+
+def main_argument(call: PolicyCall) -> str | None:
+    """The command, path or address that the call is about; null for a tool of which that is not known."""
+    shape = shape_of(call.tool)
+    if shape is None:
+        return None
+    value = (call.arguments or {}).get(shape.argument)
+    if value is None:
+        return call.arguments_json
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def _parts(text: str, what: str) -> tuple[str, str | None]:
     found = _FORM.fullmatch(text.strip())
     if found is None or found[2] == "":

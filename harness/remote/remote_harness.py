@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import anyio
 from anyio.abc import TaskGroup
@@ -22,6 +22,7 @@ from harness.contract.tools import ToolSourceDescriptor
 from harness.errors import InvalidArgument, unwrapped
 from harness.remote.server_connection import ServerConnection
 from harness.remote.turn_feed import TurnFeed
+from harness.server_record import is_loopback
 from harness.wire.bodies import (
     ConnectorInfo,
     ConnectorList,
@@ -46,9 +47,15 @@ class RemoteHarness:
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self._connection = ServerConnection(url, token)
+        self._host = urlsplit(url).hostname or ""
         self._feeds: dict[str, TurnFeed] = {}
         self._group: TaskGroup | None = None
         self._stack = AsyncExitStack()
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the server's files are on another machine, as far as its address tells."""
+        return not is_loopback(self._host)
 
     async def __aenter__(self) -> Self:
         await self._stack.__aenter__()
