@@ -177,3 +177,21 @@ class ModelSource(Protocol):
     """A connector that can bring a model onto the machine of its provider."""
 
     async def pull_model(self, options: ConversationOptions, name: str, progress: PullProgress) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Whether a peer has credentials: null where that cannot be told without asking its provider."""
+
+    is_there: bool | None
+    told: str
+    """Which kind, in words; never the credential."""
+    remedy: str | None = None
+    """What to type where it is missing."""
+
+
+@runtime_checkable
+class TellsLogin(Protocol):
+    """A connector that can look up whether somebody is logged in, without any traffic."""
+
+    async def login(self, options: ConversationOptions) -> Login: ...

@@ -32,10 +32,11 @@ from connectors.claude.config import RESTRICTED_OPTIONS, ClaudeOptions, read_opt
 from connectors.claude.host_tools import HostTools
 from connectors.claude.installed import ProgramVersions, find_program
 from connectors.claude.mcp_config import bridge_server, config_file
+from connectors.claude.login import login_of_program
 from connectors.claude.protocol import ClaudeProtocol
 from connectors.claude.session import ClaudeSession, ResumeFailed
 from connectors.claude.versions import TESTED, version_text
-from harness.connector import Session, SessionLog
+from harness.connector import Login, Session, SessionLog
 from harness.contract.capabilities import (
     CallIds,
     Denial,
@@ -127,6 +128,12 @@ class ClaudeConnector:
         plan = self._plan(options)
         started = plan.launch("<a new uuid>", resume=False, servers=Servers())
         return {"argv": started.argv, "env": sorted(started.env), "cwd": str(plan.cwd)}
+
+    async def login(self, options: ConversationOptions) -> Login:
+        """Whether the CLI of these options would find credentials."""
+        plan = self._plan(options)
+        started = plan.launch(str(uuid4()), resume=False)
+        return await login_of_program(plan.program, started.env)
 
     def open_session(
         self, options: ConversationOptions, delegation: Delegation, log: SessionLog

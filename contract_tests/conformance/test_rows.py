@@ -4,15 +4,18 @@
 test-live` runs the rest.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from contract_tests.connectors.claude.cli import has_cli
+from contract_tests.peers_installed import is_quick, needs_peer, peer_directories
 from contract_tests.requirements import requirement
 from contract_tests.source_tree import ROOT
 from harness.testing import matrix
+from harness.testing.row import Row
 from harness.testing.rows import ROWS
 from harness.testing.running import run_scenario
 from harness.testing.scenarios import all_scenarios
@@ -34,9 +37,24 @@ ALWAYS_LIVE = {
 def cases() -> Iterator[object]:
     for row in ROWS.values():
         for name in SCENARIOS:
-            marks = [pytest.mark.skipif(not has_cli(), reason="no Claude CLI here: install the extra 'claude'")]
-            marks.append(pytest.mark.live if name in ALWAYS_LIVE else pytest.mark.all_live)
-            yield pytest.param(row.name, name, marks=marks if row.is_live else [], id=f"{row.name}-{name}")
+            yield pytest.param(row.name, name, marks=marks_of(row, name), id=f"{row.name}-{name}")
+
+
+def marks_of(row: Row, scenario: str) -> list[pytest.MarkDecorator]:
+    if row.program is None:
+        return []
+    if row.program == "claude":
+        needed = [pytest.mark.skipif(not has_cli(), reason="no Claude CLI here: install the extra 'claude'")]
+    else:
+        needed = needs_peer(row.program)
+    is_always = scenario in ALWAYS_LIVE and is_quick(row.program)
+    return [*needed, pytest.mark.live if is_always else pytest.mark.all_live]
+
+
+@pytest.fixture(autouse=True)
+def agents_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agents of peers.txt are found as a user's are."""
+    monkeypatch.setenv("PATH", os.pathsep.join([*peer_directories(), os.environ["PATH"]]))
 
 
 @requirement("conformance:matrix")

@@ -7,8 +7,11 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from harness.cli.bench import build_bench_app
 from harness.cli.demo import EXAMPLES as DEMO_EXAMPLES
 from harness.cli.demo import demo
+from harness.cli.doctor import EXAMPLES as DOCTOR_EXAMPLES
+from harness.cli.doctor import doctor
 from harness.cli.failures import reported
 from harness.cli.models import build_models_app
 from harness.cli.run import EXAMPLES as RUN_EXAMPLES
@@ -18,6 +21,7 @@ from harness.cli.scripted_model import scripted_model
 from harness.cli.serve import EXAMPLES as SERVE_EXAMPLES
 from harness.cli.serve import serve
 from harness.cli.terminal import fill_standard_streams
+from harness.cli.tools import build_tools_app
 from harness.cli.verify import EXAMPLES as VERIFY_EXAMPLES
 from harness.cli.verify import verify
 
@@ -62,8 +66,11 @@ def build_app() -> typer.Typer:
     app.command(epilog=RUN_EXAMPLES)(run)
     app.command(epilog=DEMO_EXAMPLES)(demo)
     app.command(epilog=SERVE_EXAMPLES)(serve)
+    app.command(epilog=DOCTOR_EXAMPLES)(doctor)
     app.command(epilog=VERIFY_EXAMPLES)(verify)
+    app.add_typer(build_tools_app(), name="tools")
     app.add_typer(build_models_app(), name="models")
+    app.add_typer(build_bench_app(), name="bench")
     app.command("scripted-model", epilog=SCRIPTED_MODEL_EXAMPLES)(scripted_model)
     return app
 

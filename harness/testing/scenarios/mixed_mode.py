@@ -25,7 +25,8 @@ async def run(stage: Stage) -> None:
         started, finished = turn.internal_tool("call_1")
         holds("the delegated tool is shown", started.tool_name.endswith("what_time"), started.tool_name)
         same("how it went", finished.result, "ok")
-    same("both results", turn.text.splitlines()[-1], f"{mcp_clock.ANSWER}, kept")
+    # what a peer puts before the result of a source of its own is its affair
+    holds("both results", turn.text.endswith(f"{mcp_clock.ANSWER}, kept"), turn.text)
 
 
 SCENARIO = Scenario(
