@@ -132,7 +132,7 @@ class ClaudeConnector:
     async def login(self, options: ConversationOptions) -> Login:
         """Whether the CLI of these options would find credentials."""
         plan = self._plan(options)
-        started = plan.launch(str(uuid4()), resume=False)
+        started = plan.launch(str(uuid4()), resume=False, servers=Servers())
         return await login_of_program(plan.program, started.env)
 
     def open_session(
