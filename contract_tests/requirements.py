@@ -772,6 +772,16 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "ours",
         ),
         Requirement(
+            "cli:tools",
+            "`harness tools` lists and calls the tools of any source without a model.",
+            "issue 8",
+        ),
+        Requirement(
+            "cli:run:sources",
+            "`harness run` uses MCP servers and services, and says with -v who runs each and why.",
+            "issue 8",
+        ),
+        Requirement(
             "orchestrator:sources:mixed",
             "Routed and delegated servers are used side by side; each decision is told before the first turn, and what ran here ends with the conversation.",
             "issue 8",

@@ -1,7 +1,7 @@
 """Options -> command line and environment of the CLI. Pure.
 
 Nothing long or secret stands on the command line: prompts, tools and the system prompt go through stdin, the key
-through the environment. The flags isolate the CLI from the user's settings, hooks, plugins and MCP servers.
+through the environment. The flags isolate the CLI from the user's settings, hooks, plugins and MCP handed.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ _LOGIN_VARIABLES = ("CLAUDE_CODE_OAUTH_TOKEN",)
 
 
 @dataclass(frozen=True, slots=True)
-class Servers:
-    """How the CLI reaches MCP servers, ours among them."""
+class Handed:
+    """What is handed over beside the options: MCP servers, ours among them, and rules."""
 
     mcp_config: Path | None = None
     """The file that names them."""
     permission_tool: str = "stdio"
     """Who is asked for permissions: the control protocol, or a tool of ours."""
+    policy_flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def launch(
     resume: bool,
     environ: Mapping[str, str],
     home: Path | None,
-    servers: Servers = Servers(),
+    handed: Handed = Handed(),
 ) -> Launch:
     """Command line and environment; `home` is the isolated home directory, null for the user's.
 
@@ -96,9 +97,10 @@ def launch(
         ConnectorUnavailable: a key is asked for and there is none.
         InvalidArgument: a value that would be taken for a flag.
     """
-    flags = [*_FLAGS, "--permission-prompt-tool", servers.permission_tool, *_conversation_flags(options)]
-    if servers.mcp_config is not None:
-        flags += ["--mcp-config", str(servers.mcp_config)]
+    flags = [*_FLAGS, "--permission-prompt-tool", handed.permission_tool, *_conversation_flags(options)]
+    flags += handed.policy_flags
+    if handed.mcp_config is not None:
+        flags += ["--mcp-config", str(handed.mcp_config)]
     session = ["--resume" if resume else "--session-id", session_id]
     return Launch([program, *flags, *session], _environment(options, claude, environ, home))
 

@@ -1,4 +1,4 @@
-"""What the CLI has asked of the host over its control protocol and waits for. Pure."""
+"""What the CLI asks of the host -> the request, and the host's answer in the CLI's words. Pure."""
 
 from __future__ import annotations
 
@@ -37,24 +37,6 @@ def closed(body: JsonObject, reason: str) -> JsonObject:
     if body.get("subtype") == ELICITATION:
         return {"action": "cancel"}
     return {"behavior": "deny", "message": reason, "interrupt": False}
-
-
-class OpenAsks:
-    """The asks that wait, under the ids of their control requests."""
-
-    def __init__(self) -> None:
-        self._open: dict[str, JsonObject] = {}
-
-    def opened(self, request_id: str, body: JsonObject) -> None:
-        self._open[request_id] = body
-
-    def taken(self, request_id: str | None) -> JsonObject | None:
-        """The ask, which waits no more; null if it was not waiting."""
-        return self._open.pop(request_id or "", None)
-
-    def all_taken(self) -> list[tuple[str, JsonObject]]:
-        taken, self._open = list(self._open.items()), {}
-        return taken
 
 
 def tool_use_id(body: JsonObject) -> str:

@@ -7,17 +7,19 @@ import anyio
 from bridge_mcp.mapping import error_result, result_of
 from bridge_mcp.protocol import CallRaised, JsonObject
 from connectors._json import compact_json
-from connectors.claude.protocol import TURN_OVER, ClaudeProtocol
+from connectors.claude.host_asks import TURN_OVER
+from connectors.claude.host_tools import HostTools
+from connectors.claude.protocol import ClaudeProtocol
 from harness.connector import TurnSink
 
 _WRITTEN_SECONDS = 2.0
-"""How long a call may be ahead of the line on stdout that says how the model wrote it."""
 
 
 class BridgeRoute:
     """Waits for the host's answer where the peer's request is held. Belongs to one session."""
 
-    def __init__(self, protocol: ClaudeProtocol) -> None:
+    def __init__(self, tools: HostTools, protocol: ClaudeProtocol) -> None:
+        self._tools = tools
         self._protocol = protocol
         self._sink: TurnSink | None = None
         self._read = anyio.Event()
@@ -37,24 +39,32 @@ class BridgeRoute:
 
     async def on_call(self, call: CallRaised) -> JsonObject:
         """The result of one call, once the host has given it."""
+        if self._tools.is_approval(call):
+            return _text_result(await self._permission(call))
         sink = self._sink
-        if sink is None:
-            return self._closed(call)
+        await self._until_written(call)
+        request = self._protocol.raised(call)
+        if sink is None or request is None:
+            return error_result(TURN_OVER)
+        async with sink.ask(request) as response:
+            return result_of(response)
+
+    async def _permission(self, call: CallRaised) -> JsonObject:
+        sink = self._sink
+        await self._until_written(call)
+        known, request = self._protocol.known_permission(call), self._protocol.raised(call)
+        if known is not None:
+            return known
+        if sink is None or request is None:
+            return {"behavior": "deny", "message": TURN_OVER}
+        async with sink.ask(request) as response:
+            return self._protocol.permission(call, request, response)
+
+    async def _until_written(self, call: CallRaised) -> None:
+        """The request over HTTP may overtake the line on stdout that says what the model wrote."""
         with anyio.move_on_after(_WRITTEN_SECONDS):
             while not self._protocol.has_written(call):
                 await self._read.wait()
-        raised = self._protocol.raised(call)
-        if raised is None:
-            return self._closed(call)
-        async with sink.ask(raised) as response:
-            if self._protocol.is_approval(call):
-                return _text_result(self._protocol.permission(call, raised, response))
-            return result_of(response)
-
-    def _closed(self, call: CallRaised) -> JsonObject:
-        if self._protocol.is_approval(call):
-            return _text_result({"behavior": "deny", "message": TURN_OVER})
-        return error_result(TURN_OVER)
 
 
 def _text_result(value: JsonObject) -> JsonObject:

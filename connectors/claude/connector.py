@@ -22,18 +22,20 @@ from connectors.claude.argv import (
     MAX_CALL_WAIT_MS,
     SERVER_NAME,
     TOOL_PREFIX,
+    Handed,
     Launch,
-    Servers,
     launch,
     needs_isolated_home,
 )
 from connectors.claude.bridge_route import BridgeRoute
 from connectors.claude.config import RESTRICTED_OPTIONS, ClaudeOptions, read_options
+from connectors.claude.delegation import allowed_tool_names, delegated_servers, policy_flags
+from connectors.claude.gate import Gate
 from connectors.claude.host_tools import HostTools
 from connectors.claude.installed import ProgramVersions, find_program
-from connectors.claude.mcp_config import bridge_server, config_file
 from connectors.claude.login import login_of_program
-from connectors.claude.protocol import ClaudeProtocol
+from connectors.claude.mcp_config import bridge_server, config_file
+from connectors.claude.protocol import ClaudeProtocol, Setting
 from connectors.claude.session import ClaudeSession, ResumeFailed
 from connectors.claude.versions import TESTED, version_text
 from harness.connector import Login, Session, SessionLog
@@ -51,8 +53,10 @@ from harness.contract.capabilities import (
 from harness.contract.delegation import Delegation
 from harness.contract.options import ConversationOptions, OutputDetail
 from harness.contract.requests import RequestKind
+from harness.contract.tools import ToolSourceKind
 from harness.contract.value import JsonValue
 from harness.errors import NotSupported, unwrapped
+from harness.policy import Place
 from harness.turn.events import notice
 
 _RECORD = "claude_session"
@@ -73,8 +77,9 @@ class _Plan:
     environ: Mapping[str, str]
     cwd: Path
     home: Path | None
+    delegation: Delegation
 
-    def launch(self, session_id: str, *, resume: bool, servers: Servers) -> Launch:
+    def launch(self, session_id: str, *, resume: bool, handed: Handed) -> Launch:
         return launch(
             str(self.program),
             self.options,
@@ -83,7 +88,7 @@ class _Plan:
             resume=resume,
             environ=self.environ,
             home=self.home,
-            servers=servers,
+            handed=handed,
         )
 
 
@@ -100,12 +105,15 @@ class ClaudeConnector:
 
     async def get_capabilities(self, options: ConversationOptions) -> LlmCapabilities:
         plan = self._plan(options)
-        plan.launch(str(uuid4()), resume=False, servers=Servers())
+        plan.launch(str(uuid4()), resume=False, handed=Handed())
         version = await self._versions.version_of(plan.program, plan.environ)
         return LlmCapabilities(
             supports_tools=True,
             supports_parallel_tool_calls=True,
             routable_request_kinds=[RequestKind.TOOL_CALL, RequestKind.APPROVAL, RequestKind.USER_QUESTION],
+            delegatable_tool_sources=[ToolSourceKind.MCP_STDIO, ToolSourceKind.MCP_HTTP],
+            supports_request_policy_delegation=True,
+            reports_delegated_calls=True,
             parallel=Parallel.READ_ONLY,
             resume=Resume.CONTINUED,
             denial=Denial.CONTINUES,
@@ -126,23 +134,25 @@ class ClaudeConnector:
 
     def dry_run(self, options: ConversationOptions) -> Mapping[str, JsonValue]:
         plan = self._plan(options)
-        started = plan.launch("<a new uuid>", resume=False, servers=Servers())
+        started = plan.launch("<a new uuid>", resume=False, handed=Handed())
         return {"argv": started.argv, "env": sorted(started.env), "cwd": str(plan.cwd)}
 
     async def login(self, options: ConversationOptions) -> Login:
         """Whether the CLI of these options would find credentials."""
         plan = self._plan(options)
-        started = plan.launch(str(uuid4()), resume=False, servers=Servers())
+        started = plan.launch(str(uuid4()), resume=False, handed=Handed())
         return await login_of_program(plan.program, started.env)
 
     def open_session(
         self, options: ConversationOptions, delegation: Delegation, log: SessionLog
     ) -> AbstractAsyncContextManager[Session]:
-        return self._open(options, log)
+        return self._open(options, delegation, log)
 
     @asynccontextmanager
-    async def _open(self, options: ConversationOptions, log: SessionLog) -> AsyncGenerator[Session]:
-        plan = self._plan(options)
+    async def _open(
+        self, options: ConversationOptions, delegation: Delegation, log: SessionLog
+    ) -> AsyncGenerator[Session]:
+        plan = self._plan(options, delegation)
         await self._versions.version_of(plan.program, plan.environ)
         if plan.home is not None:
             plan.home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -159,7 +169,7 @@ class ClaudeConnector:
                 session = await stack.enter_async_context(_opened(plan, str(uuid4()), resume=False, log=log))
             yield session
 
-    def _plan(self, options: ConversationOptions) -> _Plan:
+    def _plan(self, options: ConversationOptions, delegation: Delegation | None = None) -> _Plan:
         claude = read_options(options)
         if options.limits.token_budget is not None:
             raise NotSupported("connector 'claude' cannot keep a 'token_budget'; use 'cost_budget_usd'")
@@ -177,21 +187,28 @@ class ClaudeConnector:
             environ=environ,
             cwd=Path(options.cwd) if options.cwd is not None else Path.cwd(),
             home=home,
+            delegation=delegation or Delegation(),
         )
 
 
 @asynccontextmanager
 async def _opened(plan: _Plan, session_id: str, *, resume: bool, log: SessionLog) -> AsyncGenerator[ClaudeSession]:
     """A running CLI that is ready for messages, in a new session or an earlier one."""
-    is_bridged = plan.claude.route == "bridge"
-    tools = HostTools(plan.tools, approves=is_bridged and bool(plan.options.internal_tools))
+    is_bridged, delegation = plan.claude.route == "bridge", plan.delegation
+    may_ask = bool(plan.options.internal_tools or delegation.tool_sources)
+    tools = HostTools(plan.tools, approves=is_bridged and may_ask)
+    place = Place(str(plan.cwd), plan.environ.get("HOME"), os.path.realpath)
     protocol = ClaudeProtocol(
-        tools,
-        tunnels=not is_bridged,
-        internal_tools=plan.options.internal_tools,
-        wants_raw=plan.options.output_detail == OutputDetail.RAW,
+        Setting(
+            tools,
+            Gate(delegation.request_policy, place, allowed_tool_names(delegation.tool_sources)),
+            tunnels=not is_bridged,
+            internal_tools=frozenset(plan.options.internal_tools),
+            sources=frozenset(source.name for source in delegation.tool_sources),
+            wants_raw=plan.options.output_detail == OutputDetail.RAW,
+        )
     )
-    route = BridgeRoute(protocol) if is_bridged and tools.server.tools else None
+    route = BridgeRoute(tools, protocol) if is_bridged and tools.server.tools else None
     begun_at = time.monotonic()
 
     def remember(inner_id: str) -> None:
@@ -200,12 +217,14 @@ async def _opened(plan: _Plan, session_id: str, *, resume: bool, log: SessionLog
     with unwrapped():
         async with AsyncExitStack() as stack:
             bridge: BridgeAddress | None = None
-            servers: dict[str, JsonObject] = {}
+            servers = delegated_servers(delegation.tool_sources, plan.claude)
             if route is not None:
                 bridge = await stack.enter_async_context(open_endpoint(tools.server, route.on_call))
                 servers[SERVER_NAME] = bridge_server(bridge)
             mcp_config = stack.enter_context(config_file(servers))
-            started = plan.launch(session_id, resume=resume, servers=Servers(mcp_config, tools.approve_name or "stdio"))
+            flags = tuple(policy_flags(delegation.request_policy))
+            handed = Handed(mcp_config, tools.approve_name or "stdio", flags)
+            started = plan.launch(session_id, resume=resume, handed=handed)
             process = await stack.enter_async_context(
                 open_process(
                     started.argv,

@@ -33,9 +33,14 @@ def approval_of(ask: JsonObject, peer_request_id: str, written: ModelCall | None
         title=plain_text_in(ask.get("title")) or plain_text_in(ask.get("display_name")) or name,
         description=plain_text_in(ask.get("decision_reason")) or plain_text_in(ask.get("description")) or None,
         target=_target(ask, arguments),
-        read_only=True if name in _READS else False if name in _WRITES else None,
+        read_only=is_read_only(name),
         parent_call_id=written.parent_call_id if written else None,
     )
+
+
+def is_read_only(tool_name: str) -> bool | None:
+    """Whether the CLI's tool of this name only looks; null where that is not known."""
+    return True if tool_name in _READS else False if tool_name in _WRITES else None
 
 
 def permission_of(ask: JsonObject, request: HostRequest, response: HostResponse) -> JsonObject:

@@ -1,97 +1,56 @@
-"""An MCP server with the `mcp` package: over stdio as a program, over HTTP from `http_app()`.
+"""An MCP server over stdio that somebody else wrote, for delegation. Standard library only.
 
-It lists one tool per page. `slow` waits until it is cancelled and then says so in `cancelled`.
+env     its environment, as JSON
+echo    its argument `q`
+ask     asks the user for a name (elicitation) and returns what came back
 """
 
-from __future__ import annotations
-
+import json
+import os
 import sys
-from typing import Any
 
-import anyio
-import mcp_types as types
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
-from mcp.shared.subscriptions import ToolsListChanged
-
-DOT = "iVBORw0KGgo="
-SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"$ref": "#/$defs/n"}}, "required": ["a"]}
-TOOLS = [
-    types.Tool(
-        name="add.numbers",
-        description="Adds.",
-        input_schema={**SCHEMA, "$defs": {"n": {"type": "integer", "default": None}}},
-        annotations=types.ToolAnnotations(read_only_hint=True, destructive_hint=False),
-    ),
-    types.Tool(name="draw", input_schema={"type": "object"}),
-    types.Tool(name="fail", input_schema={"type": "object"}),
-    types.Tool(name="slow", input_schema={"type": "object"}),
-    types.Tool(name="who", input_schema={"type": "object"}),
-    types.Tool(name="change", input_schema={"type": "object"}),
-]
+TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("env", "echo", "ask")]
+FORM = {"type": "object", "properties": {"name": {"type": "string", "title": "Name"}}, "required": ["name"]}
 
 
-class Peer:
-    """The server and what it saw."""
-
-    def __init__(self) -> None:
-        self.cancelled = anyio.Event()
-        self.started = anyio.Event()
-        self.tools = list(TOOLS)
-        self.news = InMemorySubscriptionBus()
-        self.server: Server[Any] = Server(
-            "peer",
-            on_list_tools=self.list_tools,
-            on_call_tool=self.call_tool,
-            on_subscriptions_listen=ListenHandler(self.news),
-        )
-
-    async def list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
-        page = int(params.cursor or 0) if params else 0
-        following = str(page + 1) if page + 1 < len(self.tools) else None
-        return types.ListToolsResult(tools=self.tools[page : page + 1], next_cursor=following)
-
-    async def call_tool(self, ctx: Any, params: Any) -> types.CallToolResult:
-        arguments = params.arguments or {}
-        match params.name:
-            case "add.numbers":
-                await ctx.session.report_progress(1, 2, "adding")
-                total = arguments["a"] + arguments.get("b", 0)
-                return types.CallToolResult(
-                    content=[types.TextContent(type="text", text=str(total))], structured_content={"sum": total}
-                )
-            case "draw":
-                image = types.ImageContent(type="image", data=DOT, mime_type="image/png")
-                link = types.ResourceLink(type="resource_link", uri="file:///a", name="a")
-                return types.CallToolResult(content=[image, link])
-            case "fail":
-                return types.CallToolResult(content=[types.TextContent(type="text", text="no such row")], is_error=True)
-            case "slow":
-                self.started.set()
-                try:
-                    await anyio.sleep_forever()
-                finally:
-                    self.cancelled.set()
-            case "who":
-                request = ctx.request
-                said = None if request is None else request.headers.get("authorization")
-                return types.CallToolResult(content=[types.TextContent(type="text", text=str(said))])
-            case "change":
-                self.tools = [tool for tool in self.tools if tool.name != "fail"]
-                await self.news.publish(ToolsListChanged())
-                return types.CallToolResult(content=[])
-            case unknown:
-                raise ValueError(unknown)
-        raise AssertionError
+def send(**message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
 
 
-async def main() -> None:
-    peer = Peer()
-    print("ready to serve", file=sys.stderr, flush=True)
-    async with stdio_server() as (read, write):
-        await peer.server.run(read, write, peer.server.create_initialization_options())
+def read():
+    line = sys.stdin.readline()
+    if not line:
+        sys.exit(0)
+    return json.loads(line)
+
+
+def ask():
+    params = {"mode": "form", "message": "Your name?", "requestedSchema": FORM}
+    send(id="ask-1", method="elicitation/create", params=params)
+    while (message := read()).get("id") != "ask-1":
+        pass
+    return json.dumps(message["result"])
+
+
+def call(name, arguments):
+    if name == "env":
+        return json.dumps(dict(os.environ))
+    return ask() if name == "ask" else str(arguments.get("q"))
 
 
 if __name__ == "__main__":
-    anyio.run(main)
+    while True:
+        request = read()
+        method, rpc_id = request.get("method"), request.get("id")
+        if method == "initialize":
+            info = {"name": "books", "version": "1"}
+            version = request["params"]["protocolVersion"]
+            send(id=rpc_id, result={"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info})
+        elif method == "tools/list":
+            send(id=rpc_id, result={"tools": TOOLS})
+        elif method == "tools/call":
+            text = call(request["params"]["name"], request["params"].get("arguments") or {})
+            send(id=rpc_id, result={"content": [{"type": "text", "text": text}]})
+        elif rpc_id is not None and method is not None:
+            send(id=rpc_id, error={"code": -32601, "message": "Method not found"})

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge_mcp.mapping import map_tools
-from connectors.claude.host_tools import HostTools
 from connectors.claude.protocol import ClaudeProtocol
 from contract_tests.connectors.claude import wire
-from contract_tests.connectors.claude.wire import PREFIX, TOOLS, Wire, shown
+from contract_tests.connectors.claude.wire import PREFIX, Wire, shown
 from contract_tests.requirements import requirement
 from harness.contract import AudioBlock, HostResponse, ImageBlock, TextBlock
 from harness.contract.options import SystemPromptMode
@@ -43,7 +41,7 @@ def answer(wire_: Wire, number: int, text: str) -> None:
 def test_the_system_prompt_goes_through_the_first_request(
     prompt: str | None, mode: SystemPromptMode, sent: dict[str, Any]
 ) -> None:
-    protocol = ClaudeProtocol(HostTools(map_tools([])))
+    protocol = ClaudeProtocol(wire.setting([]))
     protocol.initialize(prompt, mode)
     request = json.loads(protocol.data_to_send())["request"]
     assert request == {"subtype": "initialize", "hooks": None, **sent}
@@ -51,7 +49,7 @@ def test_the_system_prompt_goes_through_the_first_request(
 
 @requirement("claude:tools:only-ours")
 def test_the_tools_are_told_in_advance_and_again_to_those_who_ask() -> None:
-    protocol = ClaudeProtocol(HostTools(map_tools(TOOLS, prefix=PREFIX)))
+    protocol = ClaudeProtocol(wire.setting())
     protocol.initialize(None, SystemPromptMode.REPLACE)
     request = json.loads(protocol.data_to_send())["request"]
     told = request["sdkMcpServerManifests"]["host"]["toolsListResult"]["tools"]

@@ -7,13 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from bridge_mcp.mapping import map_tools
+from connectors.claude.gate import Gate
 from connectors.claude.host_tools import HostTools
-from connectors.claude.protocol import ClaudeProtocol
+from connectors.claude.protocol import ClaudeProtocol, Setting
 from harness.contract import ContentBlock, HostRequest, TextBlock, ToolDescriptor
+from harness.contract.delegation import RequestPolicy
 from harness.contract.options import SystemPromptMode
+from harness.policy import Place
 from harness.turn.events import OutputProduced, RequestRaised, TurnEvent
 
 PREFIX = "mcp__host__"
+REPLACE = SystemPromptMode.REPLACE
 TOOLS = [ToolDescriptor(name="look", read_only=True), ToolDescriptor(name="save")]
 USAGE = {"inputTokens": 10, "outputTokens": 5, "cacheReadInputTokens": 3, "cacheCreationInputTokens": 2, "costUSD": 0.5}
 
@@ -144,11 +148,18 @@ def tools_call(
     return mcp(request_id, {"jsonrpc": "2.0", "id": rpc_id, "method": "tools/call", "params": params})
 
 
+def setting(tools: Sequence[ToolDescriptor] = TOOLS, *, policy: RequestPolicy | None = None, **options: Any) -> Setting:
+    source_tools = options.pop("source_tools", None)
+    gate = Gate(policy, Place("/work", resolve=lambda path: path), source_tools)
+    internal_tools = frozenset(options.pop("internal_tools", ()))
+    return Setting(HostTools(map_tools(tools, prefix=PREFIX)), gate, internal_tools=internal_tools, **options)
+
+
 class Wire:
     """A protocol that is ready and runs a turn, with what came out of it."""
 
     def __init__(self, *, begins: bool = True, **options: Any) -> None:
-        self.protocol = ClaudeProtocol(HostTools(map_tools(TOOLS, prefix=PREFIX)), **options)
+        self.protocol = ClaudeProtocol(setting(**options))
         self.events: list[TurnEvent] = []
         self.protocol.initialize(None, SystemPromptMode.REPLACE)
         self.sent()
