@@ -16,9 +16,9 @@ from harness.contract.output import Notice
 from harness.turn import Deliver, RequestWithdrawn, Turn
 from harness.turn.answers import cancelled
 
-SEARCH = settings(max_examples=200, stateful_step_count=50, database=None, deadline=None)
-MOST_ROUNDS = 6
-"""Two or three reach every cell; the same seeds everywhere, so that a finding can be repeated."""
+SEARCH = settings(max_examples=140, stateful_step_count=50, database=None, deadline=None)
+SEEDS = range(20, 26)
+"""Two rounds reach every cell, more follow if they do not; the same seeds everywhere, so that a finding can be repeated."""
 HUNT = settings(SEARCH, phases=[Phase.generate], report_multiple_bugs=False)
 
 
@@ -34,8 +34,8 @@ HUNT = settings(SEARCH, phases=[Phase.generate], report_multiple_bugs=False)
 )
 def test_a_turn_does_what_the_model_says_and_reaches_every_cell_of_the_table() -> None:
     TurnMachine.reached.clear()
-    for round_ in range(MOST_ROUNDS):
-        run_state_machine_as_test(seed(round_)(TurnMachine), settings=SEARCH)
+    for number in SEEDS:
+        run_state_machine_as_test(seed(number)(TurnMachine), settings=SEARCH)
         if TurnMachine.reached.keys() >= TRANSITIONS.keys():
             break
     assert sorted(TRANSITIONS.keys() - TurnMachine.reached.keys()) == []

@@ -161,7 +161,7 @@ class TurnMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.now >= self.ends_from)
     @rule(
-        how=st.sampled_from(["peer ends", "peer says cancelled", "peer fails", "we give up"]), stop_reason=stop_reasons
+        how=st.sampled_from(["peer says cancelled", "peer fails", "we give up", "peer ends"]), stop_reason=stop_reasons
     )
     def finish(self, how: str, stop_reason: str) -> None:
         with self.door(how):
