@@ -18,7 +18,7 @@ from harness.turn.answers import cancelled
 
 SEARCH = settings(max_examples=140, stateful_step_count=50, database=None, deadline=None)
 SEEDS = range(20, 26)
-"""Two rounds reach every cell, more follow if they do not; the same seeds everywhere, so that a finding can be repeated."""
+"""Two rounds reach every cell, more follow if they do not. The same everywhere, so that a finding can be repeated."""
 HUNT = settings(SEARCH, phases=[Phase.generate], report_multiple_bugs=False)
 
 
