@@ -1796,6 +1796,7 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("jsonrpc:once", "A request of a peer is answered exactly once, however it ends.", "R-G1"),
         Requirement("jsonrpc:generous", "A message of any shape is read without falling over.", "R-B9"),
         Requirement("R-F4", "Each agent is resumed in the way it understands.", "R-F4"),
+        Requirement("R-M9", "Peers are spoken to over their structured protocols, pinned and checked.", "R-M9"),
         Requirement("codex:strict-config", "Codex never goes on with another configuration than ours.", "codex 1"),
         Requirement("codex:tools-closed", "Codex's own tools are closed unless asked for.", "design 10"),
         Requirement("codex:delegation", "Tool sources become servers of Codex, secrets only if shared.", "contract 2"),
@@ -1817,5 +1818,6 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("codex:found", "Codex's native program and version are found, or it is said what to type.", "R-J5"),
         Requirement("models:list", "`harness models` asks every connector that keeps a list of models.", "ours"),
         Requirement("models:pull", "`harness models pull` brings a model onto its server, with progress.", "ours"),
+        Requirement("turn:end:error-has-a-name", "A turn that ends by an error has failed with a code.", "contract 3"),
     )
 )

@@ -442,3 +442,12 @@ def test_json_of_a_state_reads_back_as_the_same_state() -> None:
     state = turn.state()
     assert type(state).model_validate_json(state.to_json()) == state
     assert "null" not in json.dumps(state.to_dict())
+
+
+@requirement("turn:end:error-has-a-name")
+def test_an_end_by_an_unnamed_error_is_a_failure() -> None:
+    turn = Turn(at=0)
+    turn.receive(TurnEnded("error"), at=1)
+    state = turn.state()
+    assert (state.status, state.stop_reason) == ("failed", "error")
+    assert state.error is not None and state.error.code == "peer_protocol_error"

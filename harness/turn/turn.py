@@ -215,6 +215,10 @@ class Turn:
                     self._withdraw(peer_request_id, at)
                 case UsageReported(usage):
                     self._append(Usage, at, usage=usage)
+                case TurnEnded(StopReason.ERROR, _):
+                    self._end(
+                        TurnStatus.FAILED, StopReason.ERROR, at, error=PeerProtocolError("an error without a name")
+                    )
                 case TurnEnded(stop_reason, structured_output_json):
                     self._end(TurnStatus.COMPLETED, stop_reason, at, structured_output_json=structured_output_json)
                 case TurnFailed(error):
