@@ -1819,5 +1819,6 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("models:list", "`harness models` asks every connector that keeps a list of models.", "ours"),
         Requirement("models:pull", "`harness models pull` brings a model onto its server, with progress.", "ours"),
         Requirement("turn:end:error-has-a-name", "A turn that ends by an error has failed with a code.", "contract 3"),
+        Requirement("bench:tools", "`harness bench tools` counts what a model did right, task by task.", "ours"),
     )
 )

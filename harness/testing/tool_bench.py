@@ -85,7 +85,7 @@ async def _made_of(llm: ConversationalLLM, conversation_id: str, task: Task) -> 
                 continue
             answers = [_answer(task, request) for request in state.pending_requests]
             await llm.submit_responses(conversation_id, turn_id, answers)
-    structured = json.loads(state.structured_output_json) if state.structured_output_json is not None else None
+    structured = json.loads(state.structured_output_json or "{}")
     problem = None if state.status == TurnStatus.COMPLETED else _problem(state)
     return Made(calls, rounds, "\n".join(texts), structured), problem
 

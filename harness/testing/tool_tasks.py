@@ -28,7 +28,7 @@ class Made:
     rounds: Sequence[int]
     """How many calls were open together, per round."""
     text: str
-    structured: Any = None
+    structured: Arguments = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def standing_tasks() -> list[Task]:
             "structured-answer",
             "Name the capital of Norway.",
             [],
-            lambda made: str((made.structured or {}).get("capital")).lower() == "oslo",
+            lambda made: str(made.structured.get("capital")).lower() == "oslo",
             output_schema_json='{"type":"object","properties":{"capital":{"type":"string"}},"required":["capital"]}',
         ),
     ]
