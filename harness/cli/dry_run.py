@@ -6,9 +6,11 @@ import json
 
 from harness.cli.run_plan import Plan
 from harness.cli.running import with_connector
+from harness.cli.tool_trial import readable
 from harness.connector import DryRun
-from harness.contract.tools import ToolDescriptor
 from harness.contract.value import JsonValue
+from harness.orchestrator.routing import PeerPlace
+from harness.orchestrator.sources import decide_routes
 from harness.orchestrator.tool_registry import ToolRegistry
 from harness.registry import Registry
 
@@ -31,11 +33,8 @@ async def dry_run(plan: Plan) -> str:
         connector, options = registry.resolve(plan.options.model_copy(update={"tools": tools}))
         if isinstance(connector, DryRun):
             shown.update(connector.dry_run(options))
-    shown["tools"] = [_readable(tool) for tool in tools]
+        if plan.servers:
+            decisions = decide_routes(plan.servers, await connector.get_capabilities(options), PeerPlace.BESIDE_US)
+            shown["sources"] = [{"source": one.source, "route": one.route, "reason": one.reason} for one in decisions]
+    shown["tools"] = [readable(tool) for tool in tools]
     return json.dumps(shown, indent=2, ensure_ascii=False)
-
-
-def _readable(tool: ToolDescriptor) -> dict[str, JsonValue]:
-    """With its schema as JSON instead of text."""
-    shown = tool.to_dict()
-    return {**shown, "input_schema": json.loads(shown.pop("input_schema_json"))}

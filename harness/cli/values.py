@@ -28,7 +28,7 @@ def milliseconds(duration: str | None, option: str) -> int | None:
     return value
 
 
-def pairs(options: Iterable[str]) -> dict[str, Any]:
+def pairs(options: Iterable[str], name: str = "--option") -> dict[str, Any]:
     """`KEY=VALUE`, each value read as JSON; what is no JSON is a text.
 
     Raises:
@@ -38,7 +38,7 @@ def pairs(options: Iterable[str]) -> dict[str, Any]:
     for option in options:
         key, sign, text = option.partition("=")
         if not sign or not key:
-            raise InvalidArgument(f"--option: '{option}' is no KEY=VALUE")
+            raise InvalidArgument(f"{name}: '{option}' is no KEY=VALUE")
         try:
             result[key] = json.loads(text)
         except ValueError:
