@@ -23,7 +23,7 @@ _PROGRAMS = {
     "claude-agent-acp": ".bin/claude-agent-acp",
     "codex-acp": ".bin/codex-acp",
 }
-_QUICK = frozenset({"codex"})
+_QUICK = frozenset({"claude", "codex"})
 """Takes part in `make test` too; the others would make it slow."""
 
 
@@ -42,13 +42,21 @@ def peer_program(name: str) -> Path | None:
     return found[0] if found else None
 
 
+def is_quick(name: str) -> bool:
+    return name in _QUICK
+
+
+def peer_directories() -> list[str]:
+    """Where the programs lie under the names that a user would type."""
+    return [str(PEERS / name / "node_modules" / ".bin") for name in pinned_versions()]
+
+
 def needs_peer(name: str) -> list[pytest.MarkDecorator]:
     """Marks for a module or a parameter whose tests start this agent."""
     is_live = bool(os.environ.get(LIVE_VARIABLE))
-    marks = [pytest.mark.live] if name in _QUICK else [pytest.mark.all_live]
-    if peer_program(name) is None:
-        reason = f"'{name}' is not installed: type: make peers PEERS={name}"
-        return [*marks, *([] if is_live else [pytest.mark.skip(reason=reason)])]
+    marks = [pytest.mark.live if is_quick(name) else pytest.mark.all_live]
+    if peer_program(name) is None and not is_live:
+        marks.append(pytest.mark.skip(reason=f"'{name}' is not installed: type: make peers PEERS={name}"))
     return marks
 
 

@@ -16,6 +16,7 @@ PUBLIC_NAMES: dict[str, list[str]] = {
     ],
     "connectors.anthropic": ["AnthropicConfig", "AnthropicConnector"],
     "connectors.claude": ["ClaudeConnector", "ClaudeOptions"],
+    "connectors.codex": ["CodexConnector", "CodexOptions"],
     "connectors.fake": ["FakeConfig", "FakeConnector", "Script", "Seen"],
     "connectors.local": ["LocalConfig", "LocalConnector"],
     "connectors.ollama": ["OllamaConfig", "OllamaConnector"],

@@ -1,0 +1,272 @@
+"""Codex as an LLM that calls the host's tools: one `codex app-server` process with one thread per conversation."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import anyio
+import platformdirs
+
+from connectors._agent_session import AgentSession
+from connectors._json import JsonObject
+from connectors._process import open_process
+from connectors._programs import ProgramVersions, version_text
+from connectors.codex.argv import Launch, launch, login_of
+from connectors.codex.config import RESTRICTED_OPTIONS, CodexOptions, read_options
+from connectors.codex.installed import find_program, link_login, user_login
+from connectors.codex.outcome import not_logged_in
+from connectors.codex.protocol import CodexProtocol
+from connectors.codex.thread import (
+    ASK_USER,
+    DELEGATABLE,
+    INTERNAL_TOOLS,
+    MAX_RESULT_CHARS,
+    WEB_SEARCH,
+    DynamicTools,
+    dynamic_tools,
+    thread_params,
+)
+from connectors.codex.versions import HOW_TO_INSTALL, MINIMUM, TESTED
+from harness.connector import Session, SessionLog
+from harness.contract.capabilities import (
+    CallIds,
+    Denial,
+    InnerVersion,
+    LlmCapabilities,
+    Parallel,
+    ResultOrder,
+    Resume,
+    SeedHistory,
+    Streaming,
+    StructuredOutput,
+    ToolErrorFlag,
+)
+from harness.contract.delegation import Delegation
+from harness.contract.options import ConversationOptions
+from harness.contract.requests import RequestKind
+from harness.contract.value import JsonValue
+from harness.errors import ConnectorUnavailable, NotSupported, PeerLost, unwrapped
+from harness.turn.events import notice
+
+_RECORD = "codex_thread"
+
+
+class _ResumeFailed(Exception):
+    """Codex does not have the thread that was to be resumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What opening a session needs to know, put together before anything is started."""
+
+    program: Path
+    options: ConversationOptions
+    codex: CodexOptions
+    tools: DynamicTools
+    environ: Mapping[str, str]
+    cwd: Path
+    home: Path
+
+    @property
+    def launch(self) -> Launch:
+        return launch(str(self.program), self.codex, self.environ, self.home)
+
+
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """What an earlier process of this conversation noted."""
+
+    thread_id: str
+    turns: int
+
+
+class CodexConnector:
+    """Reaches `codex app-server`; the host's tools are dynamic tools of its thread."""
+
+    name = "codex"
+    variants: Mapping[str, Mapping[str, JsonValue]] = {}
+    restricted_options = RESTRICTED_OPTIONS
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self._environ = os.environ if environ is None else environ
+        self._versions = ProgramVersions("codex", HOW_TO_INSTALL)
+
+    async def get_capabilities(self, options: ConversationOptions) -> LlmCapabilities:
+        plan = self._plan(options)
+        version = await self._checked_version(plan)
+        return LlmCapabilities(
+            supports_tools=True,
+            supports_parallel_tool_calls=True,
+            routable_request_kinds=[RequestKind.TOOL_CALL, RequestKind.APPROVAL, RequestKind.USER_QUESTION],
+            delegatable_tool_sources=list(DELEGATABLE),
+            reports_delegated_calls=True,
+            parallel=Parallel.ALL,
+            resume=Resume.CONTINUED,
+            seed_history=SeedHistory.AS_TEXT,
+            denial=Denial.CONTINUES,
+            result_order=ResultOrder.CALL,
+            call_ids=CallIds.EXACT,
+            tool_error_flag=ToolErrorFlag.TEXT_ONLY,
+            images_in_prompt=True,
+            images_in_tool_results=True,
+            max_result_chars=MAX_RESULT_CHARS,
+            structured_output=StructuredOutput.TURN,
+            internal_tools=list(INTERNAL_TOOLS),
+            web_search=WEB_SEARCH in options.internal_tools,
+            streaming=Streaming.TOKEN,
+            turn_options=["model", "output_schema_json"],
+            reports_usage=True,
+            inner=InnerVersion(name="codex", version=version_text(version), tested=version in TESTED),
+        )
+
+    def dry_run(self, options: ConversationOptions) -> Mapping[str, JsonValue]:
+        plan = self._plan(options)
+        return {"argv": plan.launch.argv, "env": sorted(plan.launch.env), "cwd": str(plan.cwd)}
+
+    def open_session(
+        self, options: ConversationOptions, delegation: Delegation, log: SessionLog
+    ) -> AbstractAsyncContextManager[Session]:
+        return self._open(options, delegation, log)
+
+    @asynccontextmanager
+    async def _open(
+        self, options: ConversationOptions, delegation: Delegation, log: SessionLog
+    ) -> AsyncGenerator[Session]:
+        plan = self._plan(options)
+        await self._checked_version(plan)
+        plan.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        login = user_login(plan.environ)
+        if login is not None and login_of(plan.codex, plan.environ) == "user":
+            link_login(login, plan.home)
+        params = thread_params(options, str(plan.cwd), plan.codex.sandbox, delegation.tool_sources)
+        async with AsyncExitStack() as stack:
+            session: AgentSession | None = None
+            earlier = _recorded(log)
+            if earlier is not None:
+                try:
+                    session = await stack.enter_async_context(_opened(plan, params, earlier, log))
+                except _ResumeFailed:
+                    log.notice(notice("history_lost", _lost(earlier)))
+            if session is None:
+                session = await stack.enter_async_context(_opened(plan, params, None, log))
+            yield session
+
+    async def _checked_version(self, plan: _Plan) -> tuple[int, int, int]:
+        argv = [str(plan.program), "--version"]
+        version = await self._versions.version_of(plan.program, argv, plan.environ)
+        if version < MINIMUM:
+            raise ConnectorUnavailable(
+                f"'{plan.program}' is Codex {version_text(version)}; at least {version_text(MINIMUM)} is needed; "
+                f"{HOW_TO_INSTALL}",
+                reason="wrong_version",
+            )
+        return version
+
+    def _plan(self, options: ConversationOptions) -> _Plan:
+        codex = read_options(options)
+        if options.resume_from is not None:
+            raise NotSupported("connector 'codex' cannot take up a thread by 'resume_from'")
+        if options.limits.max_output_tokens is not None:
+            raise NotSupported("connector 'codex' cannot limit 'max_output_tokens'")
+        environ = dict(self._environ)
+        plan = _Plan(
+            program=find_program(codex, environ),
+            options=options,
+            codex=codex,
+            tools=dynamic_tools(options.tools),
+            environ=environ,
+            cwd=Path(options.cwd) if options.cwd is not None else Path.cwd(),
+            home=codex.home or platformdirs.user_state_path("level2-harness") / "codex-home",
+        )
+        if login_of(codex, environ) == "user" and user_login(environ) is None:
+            raise not_logged_in()
+        return plan
+
+
+@asynccontextmanager
+async def _opened(
+    plan: _Plan, params: JsonObject, earlier: _Earlier | None, log: SessionLog
+) -> AsyncGenerator[AgentSession]:
+    """A running Codex with its thread open, a new one or an earlier one."""
+    protocol = CodexProtocol(plan.options, plan.tools)
+    begun_at = time.monotonic()
+    started = plan.launch
+    with unwrapped():
+        async with open_process(
+            started.argv,
+            env=started.env,
+            cwd=plan.cwd,
+            name="codex",
+            max_line_bytes=plan.codex.max_line_bytes,
+            grace_seconds=plan.codex.grace_seconds,
+        ) as process:
+            noted = earlier.turns if earlier else None
+
+            def remember() -> None:
+                nonlocal noted
+                thread = protocol.thread
+                if thread is not None and protocol.turns is not None and protocol.turns != noted:
+                    noted = protocol.turns
+                    version = protocol.version
+                    log.append({_RECORD: {"thread_id": thread.thread_id, "turns": noted, "version": version}})
+
+            session = AgentSession(process, protocol, interrupt_seconds=plan.codex.interrupt_seconds, has_read=remember)
+            protocol.open_thread(params, earlier.thread_id if earlier else None)
+            await _start(session, protocol, plan)
+            thread = protocol.thread
+            if thread is None:
+                raise _ResumeFailed
+            if earlier is not None and thread.turns < earlier.turns:
+                log.notice(notice("history_lost", f"{_lost(earlier)} in full"))
+            seconds = time.monotonic() - begun_at
+            told = f"codex {protocol.version} at {plan.program}, pid {process.pid}, ready in {seconds:.1f} s"
+            if ASK_USER not in plan.options.internal_tools:
+                text = f"Codex always shows its model '{ASK_USER}', and answers it that this is unavailable"
+                session.announce(notice("surplus_tools", text))
+            rewritten = (f"tool '{change.tool_name}': {change.rule}" for change in plan.tools.rewrites)
+            session.announce(notice("peer_started", told), *(notice("tool_rewritten", text) for text in rewritten))
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(session.pump)
+                try:
+                    yield session
+                finally:
+                    tasks.cancel_scope.cancel()
+
+
+async def _start(session: AgentSession, protocol: CodexProtocol, plan: _Plan) -> None:
+    """Waits until the thread is open, or is found to be gone.
+
+    Raises:
+        ConnectorUnavailable: Codex cannot be used as asked; one line with the remedy.
+    """
+    seconds = plan.codex.start_seconds
+    try:
+        with anyio.fail_after(seconds):
+            await session.wait_until(lambda: protocol.thread is not None or protocol.resume_failed)
+    except TimeoutError:
+        raise ConnectorUnavailable(f"'{plan.program}' was not ready within {seconds:g} s; {HOW_TO_INSTALL}") from None
+    except PeerLost as error:
+        raise ConnectorUnavailable(
+            f"'{plan.program}' did not start: {error.message}; {HOW_TO_INSTALL}",
+            reason="wrong_version",
+            exit_code=error.exit_code,
+            stderr_tail=error.stderr_tail or None,
+        ) from error
+
+
+def _recorded(log: SessionLog) -> _Earlier | None:
+    for record in reversed(log.records()):
+        if isinstance(record, dict) and _RECORD in record:
+            noted = cast(JsonObject, cast(JsonObject, record)[_RECORD])
+            return _Earlier(str(noted.get("thread_id")), int(noted.get("turns", 0)))
+    return None
+
+
+def _lost(earlier: _Earlier) -> str:
+    return f"Codex does not have the thread '{earlier.thread_id}'"
