@@ -23,7 +23,9 @@ from harness.errors import HarnessError, InvalidArgument, PeerLost, PeerProtocol
 from harness.orchestrator.approvals import Answers, ApprovalMode, Approver, Prepared, approver_for
 from harness.orchestrator.completion import Completion
 from harness.orchestrator.lines import ItemLine, Line
+from harness.orchestrator.mcp_config import McpServer
 from harness.orchestrator.policy_desk import Desk, Elsewhere, PolicyDesk
+from harness.orchestrator.sources import open_sources
 from harness.orchestrator.structured import Mismatch, OutputShape
 from harness.orchestrator.tool_registry import ToolRegistry, ToolSource
 from harness.orchestrator.turn_host import HostSide, TurnHost
@@ -55,8 +57,10 @@ class ConversationHandle:
         group: TaskGroup,
         *,
         options: ConversationOptions | None = None,
+        beforehand: Iterable[Line] = (),
     ) -> None:
         self.conversation_id = conversation_id
+        self._beforehand = list(beforehand)
         self._side = side
         self._group = group
         self._schema_json = options.output_schema_json if options else None
@@ -90,8 +94,11 @@ class ConversationHandle:
         if (message is None) == (turn_id is None):
             raise InvalidArgument("give either a message or the 'turn_id' of a turn that runs already")
         shape = None if output_type is None else OutputShape(output_type)
-        run = _Run(self._side, self.conversation_id, _observer(on_item, on_line), stop)
+        observe = _observer(on_item, on_line)
+        run = _Run(self._side, self.conversation_id, observe, stop)
         async with self._one_turn:
+            while self._beforehand:
+                await observe(self._beforehand.pop(0))
             options = turn_options or TurnOptions()
             content = None if message is None else as_content(message)
             if shape is not None:
@@ -223,13 +230,15 @@ async def open_conversation(
     answers: Answers | None = None,
     policy: Policy | RequestPolicy | None = None,
     delegate_policy: bool = False,
+    servers: Sequence[McpServer] = (),
     output_type: Any = None,
     conversation_id: str | None = None,
 ) -> AsyncGenerator[ConversationHandle]:
     """A conversation that is ended when this is left, or one that somebody else began and ends (`conversation_id`).
 
     `policy` decides what it can before the approver is asked; with `delegate_policy` a peer gets the part of it that it
-    can keep to the letter. `output_type` is for a connector that takes a schema only once, at the beginning.
+    can keep to the letter. Each of the MCP `servers` is run by this host or handed to the peer (`routing`), and ended
+    with the conversation. `output_type` is for a connector that takes a schema only once, at the beginning.
 
     Raises:
         HarnessError: a tool that cannot be described, or the conversation cannot begin.
@@ -251,20 +260,27 @@ async def open_conversation(
     if begun.timeouts.tool_ms is not None and _may_ask_about_tools(policy):
         tool_seconds = begun.timeouts.tool_ms / 1000
         begun = begun.model_copy(update={"timeouts": _with_time_to_ask(begun.timeouts)})
-    side = HostSide(llm, registry, _desk(llm, begun, policy, asked), capabilities, tool_seconds)
     is_ours = conversation_id is None
-    used_id = conversation_id or await llm.begin_conversation(begun)
-    try:
-        if is_ours and delegate_policy and capabilities.supports_request_policy_delegation:
-            handed_over = delegated(_policy(policy), connector=begun.connector, cwd=begun.cwd or ".")
-            await llm.delegate_request_policy(used_id, handed_over)
-        with unwrapped():
-            async with anyio.create_task_group() as group:
-                yield ConversationHandle(used_id, side, group, options=begun if is_ours else None)
-                group.cancel_scope.cancel()
-    finally:
-        if is_ours:
-            await _end(llm, used_id)
+    async with open_sources(llm, servers, capabilities if is_ours else _UNKNOWN) as sources:
+        registry = await registry.extended(sources.routed)
+        if sources.routed:
+            begun = begun.model_copy(update={"tools": registry.descriptors})
+        side = HostSide(llm, registry, _desk(llm, begun, policy, asked), capabilities, tool_seconds)
+        used_id = conversation_id or await llm.begin_conversation(begun)
+        try:
+            if is_ours and delegate_policy and capabilities.supports_request_policy_delegation:
+                handed_over = delegated(_policy(policy), connector=begun.connector, cwd=begun.cwd or ".")
+                await llm.delegate_request_policy(used_id, handed_over)
+            if sources.delegated:
+                await llm.delegate_tool_sources(used_id, sources.delegated)
+            with unwrapped():
+                async with anyio.create_task_group() as group:
+                    known = begun if is_ours else None
+                    yield ConversationHandle(used_id, side, group, options=known, beforehand=sources.lines)
+                    group.cancel_scope.cancel()
+        finally:
+            if is_ours:
+                await _end(llm, used_id)
 
 
 def _policy(policy: Policy | RequestPolicy | None) -> Policy:

@@ -10,6 +10,7 @@ from harness.contract.output import OutputItem
 from harness.contract.requests import HostRequest, HostResponse
 from harness.contract.value import Value
 from harness.orchestrator.completion import Completion
+from harness.orchestrator.routing import Route
 
 
 class StartedLine(Value):
@@ -18,6 +19,15 @@ class StartedLine(Value):
     type: Literal["started"] = "started"
     conversation_id: str
     turn_id: str
+
+
+class SourceLine(Value):
+    """Who runs a tool source, and why: before the first line of a conversation's first run."""
+
+    type: Literal["source"] = "source"
+    source: str
+    route: Route
+    reason: str
 
 
 class ItemLine(Value):
@@ -64,7 +74,7 @@ class FailedLine(Completion):
 
 
 Line: TypeAlias = Annotated[
-    StartedLine | ItemLine | RequestLine | ProgressLine | ResponseLine | FinishedLine | FailedLine,
+    SourceLine | StartedLine | ItemLine | RequestLine | ProgressLine | ResponseLine | FinishedLine | FailedLine,
     Discriminator("type"),
 ]
 

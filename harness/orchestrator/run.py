@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ from harness.contract.options import ConversationOptions, TurnOptions
 from harness.orchestrator.approvals import Answers, ApprovalMode, Approver
 from harness.orchestrator.completion import Completion
 from harness.orchestrator.conversation import MessageContent, OnItem, OnLine, open_conversation
+from harness.orchestrator.mcp_config import McpServer
 from harness.orchestrator.tool_registry import ToolRegistry, ToolSource
 from harness.policy import Policy
 
@@ -27,6 +28,7 @@ async def run_to_completion(
     answers: Answers | None = None,
     policy: Policy | RequestPolicy | None = None,
     delegate_policy: bool = False,
+    servers: Sequence[McpServer] = (),
     options: ConversationOptions | None = None,
     turn_options: TurnOptions | None = None,
     conversation_id: str | None = None,
@@ -41,7 +43,8 @@ async def run_to_completion(
 
     `turn_id` takes up a turn that runs already, in place of a message. `answers` are for questions, known beforehand;
     what they leave open is the approver's, and so is every approval that the `policy` does not decide (contract 4; with
-    `delegate_policy` the peer is given what it can keep exactly). `output_type` asks for an object of that type
+    `delegate_policy` the peer is given what it can keep exactly). MCP `servers` are run here or by the peer, as their
+    routing says. `output_type` asks for an object of that type
     (`Completion.structured_output`), with one round of repair. `stop` cancels the turn when it is set; cancelling this
     call cancels the turn too.
 
@@ -56,6 +59,7 @@ async def run_to_completion(
         answers=answers,
         policy=policy,
         delegate_policy=delegate_policy,
+        servers=servers,
         output_type=output_type,
         conversation_id=conversation_id,
     ) as conversation:
