@@ -1795,6 +1795,11 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("jsonrpc:both-ways", "Both parties ask at the same time, with ids of their own.", "acp 1"),
         Requirement("jsonrpc:once", "A request of a peer is answered exactly once, however it ends.", "R-G1"),
         Requirement("jsonrpc:generous", "A message of any shape is read without falling over.", "R-B9"),
+        Requirement(
+            "R-G6",
+            "A call at the bridge gets the id of the peer's stream, by tool, arguments and order where none is told.",
+            "R-G6",
+        ),
         Requirement("R-F4", "Each agent is resumed in the way it understands.", "R-F4"),
         Requirement("R-M9", "Peers are spoken to over their structured protocols, pinned and checked.", "R-M9"),
         Requirement("codex:strict-config", "Codex never goes on with another configuration than ours.", "codex 1"),
