@@ -22,6 +22,7 @@ PUBLIC_NAMES: dict[str, list[str]] = {
     "connectors.ollama": ["OllamaConfig", "OllamaConnector"],
     "connectors.openai": ["OpenAiConfig", "OpenAiConnector"],
     "harness": [
+        "AgentTool",
         "Completion",
         "ContentBlock",
         "ConversationDirectory",
@@ -41,6 +42,7 @@ PUBLIC_NAMES: dict[str, list[str]] = {
         "Settings",
         "TextBlock",
         "Timeouts",
+        "ToolContext",
         "ToolDescriptor",
         "ToolRegistry",
         "TurnOptions",
@@ -50,5 +52,6 @@ PUBLIC_NAMES: dict[str, list[str]] = {
         "run_to_completion",
         "run_to_completion_sync",
         "tool",
+        "tools_from",
     ],
 }

@@ -772,6 +772,26 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "ours",
         ),
         Requirement(
+            "orchestrator:agents:answer",
+            "Any ConversationalLLM is a tool of another: own instructions and tools, a conversation per call, failures are error results.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:agents:policy",
+            "Inside of an agent the caller's policy decides and the caller's people are asked; without a caller nobody gives leave.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:agents:limits",
+            "Calls, depth and concurrency of agents are bounded; what is left of the caller's budget applies inside and is used up there.",
+            "issue 8",
+        ),
+        Requirement(
+            "orchestrator:agents:advisor",
+            "The advisor reads the conversation so far, size-limited, as data, and answers with a review.",
+            "issue 8",
+        ),
+        Requirement(
             "cli:tools",
             "`harness tools` lists and calls the tools of any source without a model.",
             "issue 8",

@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     )
     from harness.errors import HarnessError
     from harness.local import LocalHarness
+    from harness.orchestrator.agent_tool import AgentTool
     from harness.orchestrator.completion import Completion
+    from harness.orchestrator.functions import tools_from
     from harness.orchestrator.marks import tool
     from harness.orchestrator.run import run_to_completion, run_to_completion_sync
+    from harness.orchestrator.tool_context import ToolContext
     from harness.orchestrator.tool_registry import ToolRegistry
     from harness.registry import Registry
     from harness.remote import RemoteHarness
@@ -60,9 +63,12 @@ _HOMES = {
     ),
     "harness.errors": ("HarnessError",),
     "harness.local": ("LocalHarness",),
+    "harness.orchestrator.agent_tool": ("AgentTool",),
     "harness.orchestrator.completion": ("Completion",),
+    "harness.orchestrator.functions": ("tools_from",),
     "harness.orchestrator.marks": ("tool",),
     "harness.orchestrator.run": ("run_to_completion", "run_to_completion_sync"),
+    "harness.orchestrator.tool_context": ("ToolContext",),
     "harness.orchestrator.tool_registry": ("ToolRegistry",),
     "harness.registry": ("Registry",),
     "harness.remote": ("RemoteHarness",),
@@ -71,6 +77,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AgentTool",
     "Completion",
     "ContentBlock",
     "ConversationDirectory",
@@ -90,6 +97,7 @@ __all__ = [
     "Settings",
     "TextBlock",
     "Timeouts",
+    "ToolContext",
     "ToolDescriptor",
     "ToolRegistry",
     "TurnOptions",
@@ -99,6 +107,7 @@ __all__ = [
     "run_to_completion",
     "run_to_completion_sync",
     "tool",
+    "tools_from",
 ]
 
 

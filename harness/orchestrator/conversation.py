@@ -21,6 +21,7 @@ from harness.contract.options import ConversationOptions, Timeouts, TurnOptions
 from harness.contract.output import OutputItem, StopReason
 from harness.errors import HarnessError, InvalidArgument, PeerLost, PeerProtocolError, unwrapped
 from harness.orchestrator.approvals import Answers, ApprovalMode, Approver, Prepared, approver_for
+from harness.orchestrator.caller import Caller, Spending
 from harness.orchestrator.completion import Completion
 from harness.orchestrator.lines import ItemLine, Line
 from harness.orchestrator.mcp_config import McpServer
@@ -28,6 +29,7 @@ from harness.orchestrator.policy_desk import Desk, Elsewhere, PolicyDesk
 from harness.orchestrator.sources import open_sources
 from harness.orchestrator.structured import Mismatch, OutputShape
 from harness.orchestrator.tool_registry import ToolRegistry, ToolSource
+from harness.orchestrator.transcript import TurnSoFar
 from harness.orchestrator.turn_host import HostSide, TurnHost
 from harness.orchestrator.turn_record import TurnRecord, completion_of
 from harness.place import place_elsewhere, place_here
@@ -212,6 +214,8 @@ class _Run:
             turn_id = await self._side.llm.submit_user_message(self._conversation_id, content, keyed)
         host = TurnHost(self._side, self._conversation_id, turn_id or "", observe=self._observe, stop=self._stop)
         self._records.append(host.record)
+        if self._side.caller is not None:
+            self._side.caller.turns.append(TurnSoFar(content, host.record))
         await host.serve()
         return host.record
 
@@ -231,6 +235,7 @@ async def open_conversation(
     policy: Policy | RequestPolicy | None = None,
     delegate_policy: bool = False,
     servers: Sequence[McpServer] = (),
+    inside: Caller | None = None,
     output_type: Any = None,
     conversation_id: str | None = None,
 ) -> AsyncGenerator[ConversationHandle]:
@@ -238,11 +243,14 @@ async def open_conversation(
 
     `policy` decides what it can before the approver is asked; with `delegate_policy` a peer gets the part of it that it
     can keep to the letter. Each of the MCP `servers` is run by this host or handed to the peer (`routing`), and ended
-    with the conversation. `output_type` is for a connector that takes a schema only once, at the beginning.
+    with the conversation. One that is `inside` of another run keeps that one's policy. `output_type` is for a connector
+    that takes a schema only once, at the beginning.
 
     Raises:
         HarnessError: a tool that cannot be described, or the conversation cannot begin.
     """
+    if inside is not None:
+        policy = inside.policy
     registry = await ToolRegistry.of(tools)
     asked = approver_for(approver)
     if answers is not None:
@@ -265,7 +273,8 @@ async def open_conversation(
         registry = await registry.extended(sources.routed)
         if sources.routed:
             begun = begun.model_copy(update={"tools": registry.descriptors})
-        side = HostSide(llm, registry, _desk(llm, begun, policy, asked), capabilities, tool_seconds)
+        run = _caller(begun, policy, asked, inside)
+        side = HostSide(llm, registry, _desk(llm, begun, policy, asked), capabilities, tool_seconds, run)
         used_id = conversation_id or await llm.begin_conversation(begun)
         try:
             if is_ours and delegate_policy and capabilities.supports_request_policy_delegation:
@@ -287,6 +296,21 @@ def _policy(policy: Policy | RequestPolicy | None) -> Policy:
     if isinstance(policy, RequestPolicy):
         return Policy(policy)
     return policy or Policy(RESTRICTIVE)
+
+
+def _caller(
+    options: ConversationOptions, policy: Policy | RequestPolicy | None, approver: Approver, inside: Caller | None
+) -> Caller:
+    """This conversation, as agents see it that run as its tools."""
+    parent = inside.spending if inside is not None else None
+    return Caller(
+        policy=_policy(policy),
+        approver=approver,
+        depth=0 if inside is None else inside.depth + 1,
+        spending=Spending(options.limits, parent=parent),
+        approval_ms=options.timeouts.approval_ms,
+        turns=[],
+    )
 
 
 def _desk(

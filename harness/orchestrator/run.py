@@ -12,6 +12,7 @@ from harness.contract.conversational_llm import ConversationalLLM
 from harness.contract.delegation import RequestPolicy
 from harness.contract.options import ConversationOptions, TurnOptions
 from harness.orchestrator.approvals import Answers, ApprovalMode, Approver
+from harness.orchestrator.caller import Caller
 from harness.orchestrator.completion import Completion
 from harness.orchestrator.conversation import MessageContent, OnItem, OnLine, open_conversation
 from harness.orchestrator.mcp_config import McpServer
@@ -29,6 +30,7 @@ async def run_to_completion(
     policy: Policy | RequestPolicy | None = None,
     delegate_policy: bool = False,
     servers: Sequence[McpServer] = (),
+    inside: Caller | None = None,
     options: ConversationOptions | None = None,
     turn_options: TurnOptions | None = None,
     conversation_id: str | None = None,
@@ -44,9 +46,9 @@ async def run_to_completion(
     `turn_id` takes up a turn that runs already, in place of a message. `answers` are for questions, known beforehand;
     what they leave open is the approver's, and so is every approval that the `policy` does not decide (contract 4; with
     `delegate_policy` the peer is given what it can keep exactly). MCP `servers` are run here or by the peer, as their
-    routing says. `output_type` asks for an object of that type
-    (`Completion.structured_output`), with one round of repair. `stop` cancels the turn when it is set; cancelling this
-    call cancels the turn too.
+    routing says. What runs `inside` of another run keeps that one's policy. `output_type` asks for an object of that
+    type (`Completion.structured_output`), with one round of repair. `stop` cancels the turn when it is set; cancelling
+    this call cancels the turn too.
 
     Raises:
         HarnessError: a call broke. A failed turn is a `Completion` with `error`, and raises only with `check`.
@@ -60,6 +62,7 @@ async def run_to_completion(
         policy=policy,
         delegate_policy=delegate_policy,
         servers=servers,
+        inside=inside,
         output_type=output_type,
         conversation_id=conversation_id,
     ) as conversation:

@@ -6,10 +6,13 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from anyio import from_thread
 from anyio.lowlevel import EventLoopToken, current_token
+
+if TYPE_CHECKING:
+    from harness.orchestrator.caller import Caller
 
 
 class CallCancelled(Exception):
@@ -36,9 +39,13 @@ class ToolContext:
     `raise_if_cancelled` end it.
     """
 
-    def __init__(self, call_id: str, tool_name: str, on_progress: OnProgress | None = None) -> None:
+    def __init__(
+        self, call_id: str, tool_name: str, on_progress: OnProgress | None = None, caller: Caller | None = None
+    ) -> None:
         self.call_id = call_id
         self.tool_name = tool_name
+        self.caller = caller
+        """The run that the call belongs to; null outside of one."""
         self._on_progress = on_progress
         self._is_over = threading.Event()
         self._token: EventLoopToken | None = None

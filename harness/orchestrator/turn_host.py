@@ -26,6 +26,7 @@ from harness.contract.state import TurnState
 from harness.contract.tools import ToolCall
 from harness.errors import AlreadyAnswered, HarnessError, UnknownRequest, unwrapped
 from harness.orchestrator.approvals import Decision, declined
+from harness.orchestrator.caller import Caller
 from harness.orchestrator.lines import ItemLine, Line, ProgressLine, RequestLine, ResponseLine, StartedLine
 from harness.orchestrator.policy_desk import PolicyDesk
 from harness.orchestrator.refusals import Refusal, RefusalKind
@@ -58,6 +59,8 @@ class HostSide:
     capabilities: LlmCapabilities
     tool_seconds: float | None = None
     """How long a tool may run once it has leave; null where the other side alone keeps the time."""
+    caller: Caller | None = None
+    """This run, as tools that are agents see it."""
 
 
 class TurnHost:
@@ -118,6 +121,8 @@ class TurnHost:
     async def _poll(self) -> TurnState:
         state = await self._llm.poll_turn(*self._turn, since_sequence_no=self._since, max_wait_ms=WAIT_MS)
         self._since = state.sequence_no
+        if self._side.caller is not None:
+            self._side.caller.spending.own = state.conversation_usage
         return state
 
     async def _meet(self, requests: Sequence[HostRequest], group: TaskGroup) -> None:
@@ -152,7 +157,9 @@ class TurnHost:
             arguments_json=request.arguments_json or "{}",
         )
         beside_others = self._side.registry.is_read_only(call.tool_name)
-        context = ToolContext(call.call_id, call.tool_name, partial(self._progressed, request.request_id))
+        context = ToolContext(
+            call.call_id, call.tool_name, partial(self._progressed, request.request_id), self._side.caller
+        )
         async with nullcontext() if beside_others else self._in_order:
             outcome = await self._run(request, call, context)
         return _result(request, fitted(outcome, self._side.capabilities))
