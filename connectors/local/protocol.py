@@ -91,6 +91,8 @@ def _bounded_member(name: str, value: JsonValue) -> JsonValue:
         return {member: bounded(object_in(one)) for member, one in object_in(value).items()}
     if name in ("items", "additionalProperties") and isinstance(value, dict):
         return bounded(object_in(cast(JsonValue, value)))
+    if name == "pattern" and isinstance(value, str):
+        return value.replace(r"\d", "[0-9]")  # the grammar knows no classes by letter
     if name in ("anyOf", "oneOf", "allOf"):
         return [bounded(one) for one in objects_in(value)]
     return value

@@ -45,11 +45,13 @@ def test_strings_and_lists_without_an_end_get_one_and_others_keep_theirs() -> No
         "properties": {
             "a": {"type": "string"},
             "b": {"type": "string", "enum": ["x"]},
+            "d": {"type": "string", "pattern": r"^\d{4}$"},
             "c": {"type": "array", "items": {"type": "string", "maxLength": 3}, "minItems": 9},
         },
     }
     limited = bounded(schema)["properties"]
     assert limited["a"] == {"type": "string", "maxLength": 120}
+    assert limited["d"] == {"type": "string", "pattern": "^[0-9]{4}$"}
     assert limited["b"] == {"type": "string", "enum": ["x"]}
     assert limited["c"] == {"type": "array", "items": {"type": "string", "maxLength": 3}, "minItems": 9, "maxItems": 9}
     assert json.dumps(schema).count("120") == 0
