@@ -82,6 +82,11 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "Results are data: bounded, marked where they look like orders, never part of a system prompt.",
             "design 9",
         ),
+        Requirement("cli:policy:layers", "--policy, else the project's, else the user's policy decides.", "ours"),
+        Requirement("cli:policy:trust", "A project's allow rules count once trusted, until they change.", "ours"),
+        Requirement("cli:policy:test", "`harness policy test` explains a decision.", "ours"),
+        Requirement("cli:config", "One configuration file; what is wrong in it names file, key, expected.", "contract 7"),
+        Requirement("cli:requests", "What waits at a server is listed and answered from another process.", "contract 1"),
         Requirement("policy:probes", "A fixed table of bypasses is ruled as expected.", "ours"),
         Requirement(
             "policy:delegation:never-wider",
@@ -770,6 +775,11 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "orchestrator:registry:unknown-tool",
             "A call of an unknown tool is an error result that names the known ones.",
             "ours",
+        ),
+        Requirement(
+            "orchestrator:sources:live",
+            "The real CLI uses a function, a delegated and a routed MCP server, a UJMW service, and an approval from another process in one turn.",
+            "issue 8",
         ),
         Requirement(
             "orchestrator:agents:answer",
