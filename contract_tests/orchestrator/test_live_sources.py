@@ -16,7 +16,7 @@ from contract_tests.peers.mcp_sdk_server import Peer
 from contract_tests.peers.shop import Shop
 from contract_tests.requirements import requirement
 from contract_tests.source_tree import ROOT
-from harness import LocalHarness, Registry, TextBlock, run_to_completion
+from harness import Completion, LocalHarness, Registry, TextBlock, run_to_completion
 from harness.contract import InternalToolFinished, InternalToolStarted, PolicyRule, RequestPolicy, ToolSourceDescriptor
 from harness.orchestrator.lines import ItemLine, Line, RequestLine, SourceLine
 from harness.orchestrator.mcp_config import McpServer
@@ -62,6 +62,8 @@ async def test_function_servers_service_and_an_approval_in_one_turn(tmp_path: Pa
     asked = anyio.Event()
     lines: list[Line] = []
     inbox: list[str] = []
+    finished: list[Completion] = []
+    told: dict[str, str] = {}
 
     def see(line: Line) -> None:
         lines.append(line)
@@ -96,8 +98,10 @@ async def test_function_servers_service_and_an_approval_in_one_turn(tmp_path: Pa
                 options=claude_options(model, tmp_path, tools=[], internal_tools=["Bash"]),
                 on_line=see,
             )
-            told = tool_results(model.requests[-1].body)
+            finished.append(done)
+            told |= tool_results(model.requests[-1].body)
 
+    [done] = finished
     assert (done.content, done.error) == ("Done.", None)
     assert [(line.source, line.route, line.reason) for line in lines if isinstance(line, SourceLine)] == [
         ("rough", "delegated", "the peer takes it and reaches it"),
@@ -111,7 +115,10 @@ async def test_function_servers_service_and_an_approval_in_one_turn(tmp_path: Pa
     }
     items = [line.item for line in lines if isinstance(line, ItemLine)]
     inside = [item for item in items if isinstance(item, InternalToolStarted)]
-    assert [(item.call_id, item.source) for item in inside if item.source] == [("toolu_mcp__rough__echo", "rough")]
+    assert [(item.call_id, item.source) for item in inside] == [
+        ("toolu_mcp__rough__echo", "rough"),
+        ("toolu_Bash", "claude"),
+    ]
     assert {item.result for item in items if isinstance(item, InternalToolFinished)} == {"ok"}
     assert json.loads(told["toolu_mcp__rough__echo"]) == {"said": "delegated"}
     assert inbox[0].startswith("Bash ")

@@ -136,6 +136,35 @@ async def test_server_that_dies_in_a_call_is_an_error_and_started_anew_with_the_
             assert said(await call(source, "echo", text="é\u2028")) == json.dumps({"text": "é\u2028"})
 
 
+@requirement("orchestrator:mcp:lost", "R-K2")
+async def test_last_words_of_a_server_do_not_give_its_secrets_away() -> None:
+    base = rough()
+    env = [*base.source.env, Label(name="ROUGH_TOKEN", value="s3cr3t")]
+    with anyio.fail_after(30):
+        async with open_mcp_source(McpServer(base.source.model_copy(update={"env": env}))) as source:
+            died = said(await call(source, "die"))
+    assert "on fire (secret)" in died, died
+
+
+@requirement("R-G3")
+async def test_error_of_a_tool_and_error_of_its_server_are_told_apart_and_neither_is_tried_again() -> None:
+    peer = Peer()
+    with anyio.fail_after(30):
+        async with serving_mcp(peer) as port, open_mcp_source(http(port)) as source:
+            failed = await call(source, "fail")
+            assert (said(failed), failed.is_error) == ("no such row", True)
+            broken = await call(source, "add_numbers", a="x")
+            assert broken.is_error
+            assert "answered with an error" in said(broken) and "unknown" in said(broken)
+            assert [name for name in peer.called if name != "who"] == ["fail", "add.numbers"]
+
+
+async def test_what_the_block_raises_leaves_it_as_it_is() -> None:
+    with anyio.fail_after(30), pytest.raises(ZeroDivisionError):
+        async with open_mcp_source(rough()):
+            raise ZeroDivisionError
+
+
 @requirement("orchestrator:mcp:lost")
 async def test_http_server_that_was_started_again_is_reached_with_a_fresh_session() -> None:
     with anyio.fail_after(30):

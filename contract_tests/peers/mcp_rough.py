@@ -32,7 +32,7 @@ def put(message):
 
 def call(name, arguments):
     if name == "die":
-        sys.stderr.write("Traceback: the disk is on fire\n")
+        sys.stderr.write(f"Traceback: the disk is on fire {os.environ.get('ROUGH_TOKEN')}\n")
         sys.stderr.flush()
         os._exit(3)
     if name == "children":

@@ -38,6 +38,7 @@ class Peer:
     def __init__(self) -> None:
         self.cancelled = anyio.Event()
         self.started = anyio.Event()
+        self.called: list[str] = []
         self.tools = list(TOOLS)
         self.news = InMemorySubscriptionBus()
         self.server: Server[Any] = Server(
@@ -54,6 +55,7 @@ class Peer:
 
     async def call_tool(self, ctx: Any, params: Any) -> types.CallToolResult:
         arguments = params.arguments or {}
+        self.called.append(params.name)
         match params.name:
             case "add.numbers":
                 await ctx.session.report_progress(1, 2, "adding")

@@ -15,6 +15,7 @@ from harness.contract.tools import ToolSourceKind
 from harness.errors import ConnectorUnavailable, HarnessError, PeerLost, PeerProtocolError
 from harness.orchestrator.mcp_config import McpServer
 from harness.orchestrator.mcp_stdio import open_stdio, server_environment
+from harness.orchestrator.routing import is_secret_name
 from harness.processes import OpenProcess, RunningProcess
 
 if TYPE_CHECKING:
@@ -216,7 +217,11 @@ class McpConnection:
         return f"MCP server '{self._server.name}'"
 
     def _last_words(self) -> str:
+        """Without the secrets that it was given: what is said here is read by a model."""
         tail = self._process.stderr_tail.strip() if self._process is not None else ""
+        for variable in self._server.source.env:
+            if is_secret_name(variable.name) and variable.value:
+                tail = tail.replace(variable.value, "(secret)")
         return f"; it wrote last: {tail[-_SHOWN_STDERR:]}" if tail else ""
 
 

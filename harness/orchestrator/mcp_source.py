@@ -10,7 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from harness.contract.tools import ToolCall, ToolDescriptor
-from harness.errors import ConnectorUnavailable, HarnessError, InvalidArgument, unwrapped
+from harness.errors import ConnectorUnavailable, HarnessError, InvalidArgument
 from harness.orchestrator.arguments import arguments_of
 from harness.orchestrator.mcp_config import ListChanges, McpServer
 from harness.orchestrator.mcp_connection import McpConnection
@@ -39,15 +39,19 @@ async def open_mcp_source(server: McpServer, *, open_process: OpenProcess | None
         import mcp as _  # noqa: F401
     except ImportError as error:
         raise ConnectorUnavailable(_INSTALL, reason="tools_unavailable") from error
-    with unwrapped():
-        async with anyio.create_task_group() as group:
-            source = McpSource(server, group, lambda: open_process or find_open_process())
-            try:
-                await source.connect()
-                yield source
-            finally:
-                source.close()
-                group.cancel_scope.deadline = anyio.current_time() + END_SECONDS
+    problem: Exception | None = None
+    async with anyio.create_task_group() as group:
+        source = McpSource(server, group, lambda: open_process or find_open_process())
+        try:
+            await source.connect()
+            yield source
+        except Exception as error:  # raised again below, as it is: not wrapped into a group
+            problem = error
+        finally:
+            source.close()
+            group.cancel_scope.deadline = anyio.current_time() + END_SECONDS
+    if problem is not None:
+        raise problem
 
 
 class McpSource:
@@ -85,10 +89,11 @@ class McpSource:
         except HarnessError as error:
             return failure(f"The tool '{call.tool_name}' was not run: {error.message}")
         try:
-            return outcome_of(await connection.call(self._names[call.tool_name], arguments_of(call), context))
+            result = await connection.call(self._names[call.tool_name], arguments_of(call), context)
         except HarnessError as error:
             # never tried again here: the tool may have done its work before the answer was lost
             return failure(f"{error.message}. Whether '{call.tool_name}' took effect is unknown.")
+        return outcome_of(result)
 
     async def connect(self) -> McpConnection:
         """The live connection, a new one where the last is lost.
