@@ -14,14 +14,16 @@ from contract_tests.connectors.claude.cli import has_cli
 from contract_tests.peers_installed import is_quick, needs_peer, peer_directories
 from contract_tests.requirements import requirement
 from contract_tests.source_tree import ROOT
-from harness.testing import matrix
+from harness.testing.matrix import Cell, read_matrix
 from harness.testing.row import Row
 from harness.testing.rows import ROWS
 from harness.testing.running import run_scenario
 from harness.testing.scenarios import all_scenarios
 
 SCENARIOS = all_scenarios()
-MATRIX = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+MATRIX_FILE = ROOT / "docs" / "conformance.md"
+MATRIX = read_matrix(MATRIX_FILE)
+OUT_OF_STEP = "docs/conformance.md is out of step; type: harness verify --matrix docs/conformance.md"
 ALWAYS_LIVE = {
     "one-call",
     "parallel-calls",
@@ -61,11 +63,10 @@ def agents_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("row", "scenario"), [*cases()])
 async def test_the_connector_keeps_the_contract_as_the_matrix_says(row: str, scenario: str, tmp_path: Path) -> None:
     outcome = await run_scenario(SCENARIOS[scenario], ROWS[row], tmp_path)
-    assert matrix.word_of(outcome) == matrix.cells(MATRIX).get((row, scenario)), (
-        "docs/conformance.md is out of step; type: harness verify --matrix docs/conformance.md"
-    )
+    assert Cell(verdict=outcome.verdict, because=outcome.because) == MATRIX.cell(row, scenario), OUT_OF_STEP
 
 
 @requirement("conformance:matrix")
 def test_the_matrix_has_every_connector_and_every_scenario() -> None:
-    assert matrix.unknown_names(MATRIX, ROWS, SCENARIOS) == set()
+    assert MATRIX.missing(ROWS, SCENARIOS) == set(), OUT_OF_STEP
+    assert MATRIX.render(SCENARIOS) == MATRIX_FILE.read_text(encoding="utf-8"), OUT_OF_STEP

@@ -39,27 +39,46 @@ def run_verify(arguments: VerifyArguments) -> None:
 async def _verify(arguments: VerifyArguments, options: Mapping[str, Any]) -> int:
     rows = chosen(ROWS, arguments.connectors, "connector")
     scenarios = chosen(all_scenarios(), arguments.scenarios, "scenario")
-    results: dict[str, dict[str, Outcome]] = {}
-    failures: list[tuple[str, str, str]] = []
+    found: dict[str, dict[str, Outcome]] = {}
+    failures: list[tuple[str, str]] = []
     for row in rows.values():
-        results[row.name] = {}
-        for scenario in scenarios.values():
-            begun = time.monotonic()
-            try:
-                outcome = await _play(scenario, row, options)
-            except ConnectorUnavailable:
+        try:
+            outcomes, broken = await _try(row, scenarios, options, arguments)
+        except ConnectorUnavailable as error:
+            if arguments.connectors:
                 raise
-            except (Divergence, HarnessError) as error:
-                failures.append((row.name, scenario.name, str(error)))
-                _tell(arguments, row, scenario, "FAILED", str(error), begun)
-            else:
-                results[row.name][scenario.name] = outcome
-                _tell(arguments, row, scenario, outcome.verdict, outcome.because, begun)
-    if arguments.output == VerifyOutput.TEXT:
-        typer.echo(_summary(results, failures))
-    if arguments.matrix is not None and not failures:
-        arguments.matrix.write_text(matrix.render(scenarios, results), encoding="utf-8")
+            complain(f"not tried: {row.name}: {error.message}")
+            continue
+        peer = next((outcome.peer for outcome in outcomes.values() if outcome.peer), "")
+        # options choose another version than the installed one
+        found[f"{row.name} {peer.rpartition(' ')[2]}" if options else row.name] = outcomes
+        failures += [(row.name, name) for name in broken]
+        if arguments.output == VerifyOutput.TEXT:
+            typer.echo(_summary(row.name, peer, len(outcomes), broken))
+    if arguments.matrix is not None and not failures and not arguments.scenarios:
+        known = matrix.read_matrix(arguments.matrix)
+        matrix.write_matrix(arguments.matrix, known.with_results(found, ROWS), scenarios)
     return 1 if failures else 0
+
+
+async def _try(
+    row: Row, scenarios: Mapping[str, Scenario], options: Mapping[str, Any], arguments: VerifyArguments
+) -> tuple[dict[str, Outcome], list[str]]:
+    """The outcomes, and the scenarios in which the contract was broken."""
+    outcomes: dict[str, Outcome] = {}
+    broken: list[str] = []
+    for scenario in scenarios.values():
+        begun = time.monotonic()
+        try:
+            outcomes[scenario.name] = outcome = await _play(scenario, row, options)
+        except ConnectorUnavailable:
+            raise
+        except (Divergence, HarnessError) as error:
+            broken.append(scenario.name)
+            _tell(arguments, row, scenario, "FAILED", str(error), begun)
+        else:
+            _tell(arguments, row, scenario, outcome.verdict, outcome.because, begun)
+    return outcomes, broken
 
 
 async def _play(scenario: Scenario, row: Row, options: Mapping[str, Any]) -> Outcome:
@@ -92,11 +111,6 @@ def _tell(
         typer.echo(f"{row.name:14} {scenario.name:22} {verdict:10} {because}".rstrip())
 
 
-def _summary(results: Mapping[str, Mapping[str, Outcome]], failures: Sequence[tuple[str, str, str]]) -> str:
-    lines: list[str] = []
-    for row, outcomes in results.items():
-        peer = next((outcome.peer for outcome in outcomes.values() if outcome.peer), "")
-        broken = [scenario for name, scenario, _ in failures if name == row]
-        kept = f"keeps the contract in {len(outcomes)} scenario(s)"
-        lines.append(f"{row} ({peer}) {kept}" + (f", breaks it in {', '.join(broken)}" if broken else ""))
-    return "\n".join(lines)
+def _summary(row: str, peer: str, kept: int, broken: Sequence[str]) -> str:
+    told = f"{row} ({peer}) keeps the contract in {kept} scenario(s)"
+    return f"{told}, breaks it in {', '.join(broken)}" if broken else told

@@ -1,19 +1,17 @@
-"""The published matrix: scenario x connector, as Markdown that a test reads back."""
+"""The published matrix: scenario x connector and peer version. The figures are kept as JSON beside the Markdown."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import TypeAlias
+from pathlib import Path
 
-from harness.testing.rows import Row
+from pydantic import BaseModel, ConfigDict, RootModel
+
 from harness.testing.running import Outcome, Verdict
 from harness.testing.scenario import Scenario
 
-Results: TypeAlias = Mapping[str, Mapping[str, Outcome]]
-"""Row -> scenario -> outcome."""
-
 _WORDS = {Verdict.SUPPORTED: "yes", Verdict.REFUSED: "refused", Verdict.EXEMPT: "-", Verdict.GAP: "gap"}
+_SAID = {Verdict.REFUSED: "refused by the capability", Verdict.GAP: "known gap:", Verdict.EXEMPT: "no occasion:"}
 _HEAD = """\
 # Conformance
 
@@ -28,65 +26,80 @@ with what the scenarios find.
 """
 
 
-def render(scenarios: Mapping[str, Scenario], results: Results) -> str:
-    """The whole file."""
-    rows = list(results)
-    lines = [_HEAD, f"| scenario | {' | '.join(rows)} |", f"|---|{'---|' * len(rows)}"]
-    for name in scenarios:
-        lines.append(f"| {name} | {' | '.join(_WORDS[results[row][name].verdict] for row in rows)} |")
-    lines += ["", "## What was tried", "", "| connector | peer |", "|---|---|"]
-    lines += [f"| {row} | {_peer(results[row])} |" for row in rows]
-    lines += ["", "## Why not", ""]
-    lines += [line for row in rows for line in _reasons(row, results[row])]
-    lines += ["", "## The scenarios", ""]
-    lines += [f"- **{name}**: {scenario.summary}" for name, scenario in scenarios.items()]
-    return "\n".join(lines) + "\n"
+class Cell(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    verdict: Verdict
+    because: str = ""
 
 
-def cells(text: str) -> dict[tuple[str, str], str]:
-    """(row, scenario) -> the word in the table of a rendered file."""
-    found: dict[tuple[str, str], str] = {}
-    rows: list[str] = []
-    for line in text.splitlines():
-        match [cell.strip() for cell in line.strip("|").split("|")]:
-            case ["scenario", *names]:
-                rows = names
-            case [name, *words] if line.startswith("| ") and len(words) == len(rows):
-                found |= {(row, name): word for row, word in zip(rows, words, strict=True)}
-            case _ if found:
-                break
-            case _:
-                pass
-    return found
+class Column(BaseModel):
+    """One connector, tried with one version of its peer."""
+
+    model_config = ConfigDict(frozen=True)
+
+    peer: str
+    cells: dict[str, Cell]
+    """By scenario."""
 
 
-def word_of(outcome: Outcome) -> str:
-    return _WORDS[outcome.verdict]
+class Matrix(RootModel[dict[str, Column]]):
+    """By row; a version beside the installed one has a column `<row> <version>`."""
+
+    def cell(self, row: str, scenario: str) -> Cell | None:
+        column = self.root.get(row)
+        return None if column is None else column.cells.get(scenario)
+
+    def missing(self, rows: Mapping[str, object], scenarios: Mapping[str, object]) -> set[tuple[str, str]]:
+        """Cells that should be there and are not, and those of what no longer exists."""
+        wanted = {(row, scenario) for row in rows for scenario in scenarios}
+        here = {(row, scenario) for row, column in self.root.items() if " " not in row for scenario in column.cells}
+        return wanted ^ here
+
+    def with_results(self, found: Mapping[str, Mapping[str, Outcome]], rows: Mapping[str, object]) -> Matrix:
+        """What was found now, over what was known before of rows that still exist."""
+        columns = {row: column for row, column in self.root.items() if row.partition(" ")[0] in rows}
+        for row, outcomes in found.items():
+            peer = next((outcome.peer for outcome in outcomes.values() if outcome.peer), "")
+            cells = {name: Cell(verdict=one.verdict, because=one.because) for name, one in outcomes.items()}
+            columns[row] = Column(peer=peer, cells=cells)
+        order = {row: number for number, row in enumerate(rows)}
+        return Matrix(dict(sorted(columns.items(), key=lambda one: (order[one[0].partition(" ")[0]], one[0]))))
+
+    def render(self, scenarios: Mapping[str, Scenario]) -> str:
+        """The whole Markdown file."""
+        columns = self.root
+        lines = [_HEAD, f"| scenario | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+        for name in scenarios:
+            words = (_WORDS[cell.verdict] if (cell := self.cell(row, name)) else "" for row in columns)
+            lines.append(f"| {name} | {' | '.join(words)} |")
+        lines += ["", "## What was tried", "", "| connector | peer |", "|---|---|"]
+        lines += [f"| {row} | {column.peer} |" for row, column in columns.items()]
+        lines += ["", "## Why not", ""]
+        lines += [line for row, column in columns.items() for line in _reasons(row, column)]
+        lines += ["", "## The scenarios", ""]
+        lines += [f"- **{name}**: {scenario.summary}" for name, scenario in scenarios.items()]
+        return "\n".join(lines) + "\n"
 
 
-def peers(text: str) -> dict[str, str]:
-    """Row -> the peer it was tried with."""
-    part = text.partition("## What was tried")[2].partition("##")[0]
-    return {row: peer for row, peer in re.findall(r"^\| (\S+) \| (.*) \|$", part, re.MULTILINE) if row != "connector"}
+def read_matrix(markdown: Path) -> Matrix:
+    """What the file beside the Markdown holds; empty where there is none."""
+    data = markdown.with_suffix(".json")
+    return Matrix.model_validate_json(data.read_bytes()) if data.exists() else Matrix({})
 
 
-def unknown_names(text: str, rows: Mapping[str, Row], scenarios: Mapping[str, Scenario]) -> set[tuple[str, str]]:
-    """Cells that are missing, and cells of what no longer exists."""
-    wanted = {(row, scenario) for row in rows for scenario in scenarios}
-    return wanted ^ set(cells(text))
+def write_matrix(markdown: Path, matrix: Matrix, scenarios: Mapping[str, Scenario]) -> None:
+    markdown.with_suffix(".json").write_text(matrix.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    markdown.write_text(matrix.render(scenarios), encoding="utf-8")
 
 
-def _peer(outcomes: Mapping[str, Outcome]) -> str:
-    return next((outcome.peer for outcome in outcomes.values() if outcome.peer), "")
+def _reasons(row: str, column: Column) -> list[str]:
+    grouped: dict[Cell, list[str]] = {}
+    for name, cell in column.cells.items():
+        if cell.verdict != Verdict.SUPPORTED:
+            grouped.setdefault(cell, []).append(name)
+    return [f"- `{row}` {', '.join(names)}: {_SAID[cell.verdict]} {_because(cell)}" for cell, names in grouped.items()]
 
 
-def _reasons(row: str, outcomes: Mapping[str, Outcome]) -> list[str]:
-    grouped: dict[tuple[str, str], list[str]] = {}
-    for name, outcome in outcomes.items():
-        if outcome.verdict != Verdict.SUPPORTED:
-            grouped.setdefault((_WORDS[outcome.verdict], outcome.because), []).append(name)
-    said = {"refused": "refused by the capability", "gap": "gap:", "-": "no occasion:"}
-    return [
-        f"- `{row}` {', '.join(names)}: {said[word]} {f'`{because}`' if word == 'refused' else because}"
-        for (word, because), names in grouped.items()
-    ]
+def _because(cell: Cell) -> str:
+    return f"`{cell.because}`" if cell.verdict == Verdict.REFUSED else cell.because

@@ -91,6 +91,8 @@ ROWS: Mapping[str, Row] = {
     for row in (
         FAKE,
         _claude("claude"),
+        _claude("claude:bridge"),
+        _model_loop("anthropic"),
         _model_loop("openai", "/v1"),
         _model_loop("openai:chat", "/v1"),
         _model_loop(

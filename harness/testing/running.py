@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -76,7 +77,8 @@ class OpenStage:
     def peer(self) -> str:
         """Name and version of what is underneath."""
         inner = self.capabilities.inner
-        return "" if inner is None else " ".join(part for part in (inner.name, inner.version) if part)
+        told = "" if inner is None else " ".join(part for part in (inner.name, inner.version) if part)
+        return re.sub(r"http://127\.0\.0\.1:\d+", "scripted model", told)
 
     def options(self, **changes: Any) -> ConversationOptions:
         internal = [self.peer_name(name) for name in self._scenario.internal_tools]

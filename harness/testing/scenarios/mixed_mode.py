@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import sys
 
+from harness.contract.requests import HostRequest, HostResponse, RequestKind
 from harness.contract.tools import ToolSourceDescriptor, ToolSourceKind
 from harness.testing.checks import holds, only, same
 from harness.testing.peers import mcp_clock
 from harness.testing.scenario import STDIO_SOURCES, Scenario, Stage, call, delegated_call
-from harness.testing.talk import result
+from harness.testing.talk import choice, result
 
 SOURCE = ToolSourceDescriptor(
     name="clocks", kind=ToolSourceKind.MCP_STDIO, command=sys.executable, args=["-I", mcp_clock.__file__]
 )
 
 
+def _answer(request: HostRequest) -> HostResponse:
+    """The source is handed over, not the decision: a peer may ask whether it may use it."""
+    if request.kind == RequestKind.APPROVAL:
+        return choice(request, "allow_once")
+    return result(request, "kept")
+
+
 async def run(stage: Stage) -> None:
     talk = await stage.begin()
     await talk.llm.delegate_tool_sources(talk.conversation_id, [SOURCE])
-    turn = await talk.say(answer=lambda request: result(request, "kept"))
-    request = only("requests", turn.requests)
-    same("the routed tool", request.tool_name, "save")
+    turn = await talk.say(answer=_answer)
+    routed = [request for request in turn.requests if request.kind == RequestKind.TOOL_CALL]
+    same("the routed tool", only("routed calls", routed).tool_name, "save")
     if stage.capabilities.reports_delegated_calls:
         started, finished = turn.internal_tool("call_1")
         holds("the delegated tool is shown", started.tool_name.endswith("what_time"), started.tool_name)
