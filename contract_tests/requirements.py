@@ -85,8 +85,12 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("cli:policy:layers", "--policy, else the project's, else the user's policy decides.", "ours"),
         Requirement("cli:policy:trust", "A project's allow rules count once trusted, until they change.", "ours"),
         Requirement("cli:policy:test", "`harness policy test` explains a decision.", "ours"),
-        Requirement("cli:config", "One configuration file; what is wrong in it names file, key, expected.", "contract 7"),
-        Requirement("cli:requests", "What waits at a server is listed and answered from another process.", "contract 1"),
+        Requirement(
+            "cli:config", "One configuration file; what is wrong in it names file, key, expected.", "contract 7"
+        ),
+        Requirement(
+            "cli:requests", "What waits at a server is listed and answered from another process.", "contract 1"
+        ),
         Requirement("policy:probes", "A fixed table of bypasses is ruled as expected.", "ours"),
         Requirement(
             "policy:delegation:never-wider",
@@ -774,6 +778,11 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement(
             "orchestrator:registry:unknown-tool",
             "A call of an unknown tool is an error result that names the known ones.",
+            "ours",
+        ),
+        Requirement(
+            "orchestrator:docs",
+            "What docs/tools.md shows in Python runs.",
             "ours",
         ),
         Requirement(

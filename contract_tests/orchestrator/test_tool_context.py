@@ -191,6 +191,8 @@ async def test_public_methods_of_an_object_are_tools() -> None:
     outcome = await registry.run(ToolCall(call_id="1", tool_name="take", arguments_json='{"title": "Emma"}'))
     assert list(outcome.content) == [TextBlock(text="Emma taken")]
     assert shelf.books == []
+    both = await ToolRegistry.of([tools_from(shelf), tools_from(Shelf(), prefix="b_")])
+    assert [descriptor.name for descriptor in both.descriptors] == ["b_rules", "b_take", "rules", "take"]
     with pytest.raises(InvalidArgument, match="'object' has no public method"):
         tools_from(object())
 

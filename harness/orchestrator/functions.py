@@ -32,9 +32,9 @@ class FunctionTools:
         InvalidArgument: a function that cannot be described to a model, or whose name is no tool name.
     """
 
-    def __init__(self, functions: Iterable[Callable[..., Any]], *, label: str = "functions") -> None:
+    def __init__(self, functions: Iterable[Callable[..., Any]], *, label: str = "functions", prefix: str = "") -> None:
         self.label = label
-        self._functions = [_FunctionTool(function) for function in functions]
+        self._functions = [_FunctionTool(function, prefix) for function in functions]
         self._by_name = {function.descriptor.name: function for function in self._functions}
 
     async def list_tools(self) -> Sequence[ToolDescriptor]:
@@ -44,8 +44,8 @@ class FunctionTools:
         return await self._by_name[call.tool_name].run(call, context)
 
 
-def tools_from(owner: object, *, label: str | None = None) -> FunctionTools:
-    """The public methods of an object as tools, each with the name of its method.
+def tools_from(owner: object, *, prefix: str = "", label: str | None = None) -> FunctionTools:
+    """The public methods of an object as tools, each with the name of its method behind the prefix.
 
     What it inherits is public too; properties are left alone, so nothing is computed by looking.
 
@@ -56,13 +56,14 @@ def tools_from(owner: object, *, label: str | None = None) -> FunctionTools:
     if not names:
         raise InvalidArgument(f"'{type(owner).__name__}' has no public method: nothing to call")
     methods = [getattr(owner, name) for name in names]
-    return FunctionTools(methods, label=label or f"object '{type(owner).__name__}'")
+    return FunctionTools(methods, label=label or f"object '{type(owner).__name__}'", prefix=prefix)
 
 
 class _FunctionTool:
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], prefix: str) -> None:
         mark = mark_of(function) or ToolMark()
-        name = mark.name or getattr(function, "__name__", "")
+        own = mark.name or getattr(function, "__name__", "")
+        name = prefix + own if own else ""
         if not re.fullmatch(TOOL_NAME_PATTERN, name):
             raise InvalidArgument(
                 f"'{name or function!r}' is no tool name (letters, digits, '_' and '-', at most 64): "
