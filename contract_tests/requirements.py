@@ -781,6 +781,11 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "ours",
         ),
         Requirement(
+            "orchestrator:services:headers",
+            "Headers for a service go to no other host because a document or a redirect says so.",
+            "ours",
+        ),
+        Requirement(
             "orchestrator:docs",
             "What docs/tools.md shows in Python runs.",
             "ours",
@@ -1168,6 +1173,43 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement(
             "R-E3", "A CLI that does not ask for the tools is told with its version, and gets no message.", "R-E3"
         ),
+        # --- claude: conversation life ------------------------------------------------------------------------------
+        Requirement(
+            "claude:life:turn-options",
+            "Model, effort, tools, limit, instructions and schema of one turn hold for it alone and add no words.",
+            "contract 2",
+        ),
+        Requirement(
+            "claude:life:structured-output",
+            "A schema gives a value that fits it, beside tools, and shows nothing of how the CLI does it.",
+            "contract 2",
+        ),
+        Requirement("R-B2", "Images of 10 MB pass in prompts and results.", "R-B2"),
+        Requirement("R-F2", "A session taken up without its history is told, never passed over in silence.", "R-F2"),
+        Requirement("claude:life:effort", "Effort reaches the model; none switches thinking off.", "contract 2"),
+        Requirement("claude:life:documents", "Documents and megabytes pass both ways.", "contract 3"),
+        Requirement(
+            "claude:life:history", "A given history is quoted before the first message, and this is told.", "contract 2"
+        ),
+        Requirement(
+            "claude:life:fork", "A fork knows what was said up to it; both go their own way from there.", "contract 1"
+        ),
+        Requirement(
+            "claude:life:background",
+            "A subagent in the background belongs to the turn that started it; nothing leaks into the next.",
+            "R-D2",
+        ),
+        Requirement("claude:options:bare", "The minimal mode adds nothing to what the model reads.", "contract 2"),
+        Requirement(
+            "claude:options:nobody-asked", "With nobody to ask, what needs a permission is denied.", "contract 2"
+        ),
+        Requirement(
+            "claude:stall", "A CLI that is silent for long is told, with what it owes; a turn may end by it.", "R-D6"
+        ),
+        Requirement(
+            "claude:start:versions", "What differs between versions is one table; untested ones are told.", "R-M9"
+        ),
+        Requirement("claude:reap", "What the processes of a crashed server left is ended by the next one.", "R-C6"),
         # --- claude: delegation -------------------------------------------------------------------------------------
         Requirement(
             "claude:delegation:sources",

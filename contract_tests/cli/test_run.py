@@ -197,7 +197,7 @@ def test_a_dry_run_shows_what_would_be_started(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("approve", "outcome"),
     [
-        ((), {"outcome": "refused", "refusal_kind": "denied"}),
+        ((), {"outcome": "refused", "refusal_kind": "approval_unavailable"}),
         (("--approve", "deny"), {"outcome": "refused", "refusal_kind": "denied"}),
         (("--approve", "allow"), {"outcome": "ok"}),
     ],

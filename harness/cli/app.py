@@ -14,6 +14,8 @@ from harness.cli.doctor import EXAMPLES as DOCTOR_EXAMPLES
 from harness.cli.doctor import doctor
 from harness.cli.failures import reported
 from harness.cli.models import build_models_app
+from harness.cli.policy import build_policy_app
+from harness.cli.requests import build_requests_app
 from harness.cli.run import EXAMPLES as RUN_EXAMPLES
 from harness.cli.run import run
 from harness.cli.scripted_model import EXAMPLES as SCRIPTED_MODEL_EXAMPLES
@@ -70,6 +72,8 @@ def build_app() -> typer.Typer:
     app.command(epilog=VERIFY_EXAMPLES)(verify)
     app.add_typer(build_tools_app(), name="tools")
     app.add_typer(build_models_app(), name="models")
+    app.add_typer(build_policy_app(), name="policy")
+    app.add_typer(build_requests_app(), name="requests")
     app.add_typer(build_bench_app(), name="bench")
     app.command("scripted-model", epilog=SCRIPTED_MODEL_EXAMPLES)(scripted_model)
     return app

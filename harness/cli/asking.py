@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import termios
@@ -13,6 +14,7 @@ from pathlib import Path
 import anyio
 
 from harness.cli.activity import Line, Style, call_text
+from harness.cli.edit_preview import preview
 from harness.cli.text_view import WriteLine
 from harness.contract.requests import (
     REFUSING,
@@ -28,6 +30,7 @@ from harness.contract.requests import (
 from harness.errors import InvalidArgument
 from harness.turn.answers import denying_option
 
+SHOWN_ARGUMENTS = 4000
 _LEFT = "The person at the terminal left."
 
 
@@ -42,9 +45,10 @@ class _Choice:
 class Person:
     """An `AskPerson` of the orchestrator. Open one with `open_person`."""
 
-    def __init__(self, keyboard: int, write_line: WriteLine) -> None:
+    def __init__(self, keyboard: int, write_line: WriteLine, directory: Path | None = None) -> None:
         self._keyboard = keyboard
         self._write_line = write_line
+        self._directory = directory
 
     async def __call__(self, request: HostRequest) -> HostResponse:
         # what was typed before the question was asked is no answer to it
@@ -54,24 +58,57 @@ class Person:
         return await self._questions(request)
 
     async def _approval(self, request: HostRequest) -> HostResponse:
-        shown = call_text(request.tool_name or "?", request.arguments_json, None)
-        self._write_line(Line(Style.ALERT, f"? {request.title or 'The peer asks for leave'}: {shown}"))
-        for detail in (request.description, request.target):
-            if detail:
-                self._write_line(Line(Style.QUIET, f"  {detail}"))
+        """What would be done, where and with which arguments, and then once, always, no, or something else."""
+        self._show(request)
         choices = [_Choice(option.id, _label(option)) for option in request.options]
         self._list(choices)
+        once = next((option.id for option in request.options if option.kind == OptionKind.ALLOW_ONCE), None)
+        keys = "number, y or n" if once is None else "number, y, n, or e for other arguments"
         while True:
-            typed = await self._line("number, y or n (a reason may follow): ")
+            typed = await self._line(f"{keys} (a reason may follow): ")
             if typed is None:
                 return HostResponse(
                     request_id=request.request_id, selected_option=denying_option(request), reason=_LEFT
                 )
+            if typed.lower() in ("e", "edit") and once is not None:
+                changed = await self._changed_arguments()
+                if changed is not None:
+                    return HostResponse(
+                        request_id=request.request_id, selected_option=once, updated_arguments_json=changed
+                    )
+                continue
             word, _, reason = typed.partition(" ")
             chosen = request.option(_chosen(word, choices) or _short_answer(word, request))
             if chosen is not None:
                 given = reason.strip() or None if chosen.kind in REFUSING else None
                 return HostResponse(request_id=request.request_id, selected_option=chosen.id, reason=given)
+
+    def _show(self, request: HostRequest) -> None:
+        shown = call_text(request.tool_name or "?", request.arguments_json, SHOWN_ARGUMENTS)
+        self._write_line(Line(Style.ALERT, f"? {request.title or 'The peer asks for leave'}: {shown}"))
+        length = len(request.arguments_json or "")
+        if length > SHOWN_ARGUMENTS:
+            self._write_line(Line(Style.ALERT, f"  the arguments have {length} characters, not all are shown"))
+        where = None if self._directory is None else f"in {self._directory}"
+        for detail in (request.description, request.target, where):
+            if detail:
+                self._write_line(Line(Style.QUIET, f"  {detail}"))
+        for line in preview(request.arguments_json, self._directory):
+            self._write_line(line)
+
+    async def _changed_arguments(self) -> str | None:
+        """A JSON object, typed on one line; null goes back to the question."""
+        while True:
+            typed = await self._line("new arguments as a JSON object (empty: back): ")
+            if not typed:
+                return None
+            try:
+                is_object = isinstance(json.loads(typed), dict)
+            except (ValueError, RecursionError):
+                is_object = False
+            if is_object:
+                return typed
+            self._write_line(Line(Style.BAD, "  that is no JSON object"))
 
     async def _questions(self, request: HostRequest) -> HostResponse:
         answers: list[Answer] = []
@@ -129,8 +166,10 @@ class Person:
 
 
 @contextmanager
-def open_person(write_line: WriteLine) -> Generator[Person]:
+def open_person(write_line: WriteLine, directory: Path | None = None) -> Generator[Person]:
     """The person at stdin, or at the terminal behind it when stdin is something else.
+
+    `directory` is where the peer works, if that is on this machine.
 
     Raises:
         InvalidArgument: there is no terminal.
@@ -145,7 +184,7 @@ def open_person(write_line: WriteLine) -> Generator[Person]:
                 raise InvalidArgument(
                     "--approve ask: there is no terminal to ask at; use allow or deny, or wait with --url"
                 ) from None
-        yield Person(keyboard, write_line)
+        yield Person(keyboard, write_line, directory)
 
 
 def _label(option: RequestOption) -> str:
@@ -156,6 +195,8 @@ def _label(option: RequestOption) -> str:
 def _short_answer(word: str, request: HostRequest) -> str | None:
     if word.lower() in ("y", "yes"):
         return OptionKind.ALLOW_ONCE
+    if word.lower() in ("a", "always"):
+        return OptionKind.ALLOW_ALWAYS
     return denying_option(request) if word.lower() in ("n", "no") else None
 
 

@@ -12,6 +12,7 @@ import typer
 EXAMPLES = """\b
 Examples:
   harness run "What is the weather in Oslo?" --tools tools.py
+  harness run "Find the invoice" --mcp-config mcp.json -v
   git diff | harness run --system "Review this diff." --connector claude
   harness run "Book it" --tools shop.py:book -o json | jq .calls
   harness run "Hello" --url http://127.0.0.1:8800
@@ -51,9 +52,14 @@ class RunArguments:
     model: str | None
     system: str | None
     tools: tuple[str, ...]
+    mcp_config: tuple[Path, ...]
+    openapi: tuple[str, ...]
+    ujmw: tuple[str, ...]
     internal_tools: tuple[str, ...]
     cwd: Path | None
     approve: Approve | None
+    policy: Path | None
+    config: Path | None
     max_turns: int | None
     max_output_tokens: int | None
     effort: EffortChoice | None
@@ -94,6 +100,24 @@ def run(
             metavar="FILE.py[:NAME]", help="Functions that become tools: all public ones, or one. Repeatable."
         ),
     ] = None,
+    mcp_config: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="MCP servers (the 'mcpServers' JSON): run here, or by the peer where that is possible. Repeatable.",
+        ),
+    ] = None,
+    openapi: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL[#NAME,...]",
+            help="A service with an OpenAPI document; names select operations by id or tag. Repeatable.",
+        ),
+    ] = None,
+    ujmw: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL[#NAME,...]", help="A UJMW service; names select operations. Repeatable."),
+    ] = None,
     internal_tools: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME,...", help="Tools of the peer's own that it may use; by default none."),
@@ -105,6 +129,15 @@ def run(
             help="What to answer when the peer asks for leave. By default ask on a terminal, else deny. "
             "'wait' (with --url) leaves it to whoever answers there.",
         ),
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Which calls may run, which may not, and which are asked about; see 'harness policy'."
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Configuration, in place of the user's config.toml.")
     ] = None,
     max_turns: Annotated[int | None, typer.Option(metavar="NUMBER", min=1, help="Most model calls.")] = None,
     max_output_tokens: Annotated[int | None, typer.Option(metavar="NUMBER", min=1, help="Most output tokens.")] = None,
@@ -146,9 +179,14 @@ def run(
             model=model,
             system=system,
             tools=tuple(tools or ()),
+            mcp_config=tuple(mcp_config or ()),
+            openapi=tuple(openapi or ()),
+            ujmw=tuple(ujmw or ()),
             internal_tools=tuple(internal_tools or ()),
             cwd=cwd,
             approve=approve,
+            policy=policy,
+            config=config,
             max_turns=max_turns,
             max_output_tokens=max_output_tokens,
             effort=effort,

@@ -9,11 +9,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness.cli.configuration import read_configuration
+from harness.cli.failures import complain
+from harness.cli.policies import policy_in_force
 from harness.cli.run import Approve, RunArguments
+from harness.cli.tool_sources import read_servers
 from harness.cli.values import milliseconds, names, pairs
+from harness.contract.delegation import RequestPolicy
 from harness.contract.options import UNATTENDED_APPROVAL_MS, ConversationOptions, Effort, Limits, Timeouts
 from harness.errors import InvalidArgument
+from harness.orchestrator.mcp_config import McpServer
 from harness.orchestrator.tool_files import load_tools
+from harness.policy import RESTRICTIVE
+from harness.settings import Price
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,13 @@ class Plan:
     options: ConversationOptions
     approve: Approve
     url: str | None
+    servers: Sequence[McpServer] = ()
+    openapi: Sequence[str] = ()
+    ujmw: Sequence[str] = ()
+    policy: RequestPolicy = RESTRICTIVE
+    prices: tuple[Price, ...] = ()
+    is_unattended: bool = False
+    """Nobody said how to answer, and nobody is there to ask."""
 
     def with_connector(self, name: str) -> Plan:
         return replace(self, options=self.options.model_copy(update={"connector": name}))
@@ -38,6 +53,10 @@ def plan_of(arguments: RunArguments) -> Plan:
         ConfigError: a tools file that cannot be used.
     """
     approve = _approve(arguments)
+    configuration = read_configuration(arguments.config)
+    force = policy_in_force(arguments.policy, configuration, _project(arguments))
+    for remark in force.remarks:
+        complain(remark)
     timeouts = Timeouts(
         tool_ms=milliseconds(arguments.tool_timeout, "--tool-timeout"),
         turn_ms=milliseconds(arguments.timeout, "--timeout"),
@@ -49,16 +68,40 @@ def plan_of(arguments: RunArguments) -> Plan:
         model=arguments.model,
         system_prompt=arguments.system,
         internal_tools=names(arguments.internal_tools),
-        limits=Limits(max_turns=arguments.max_turns, max_output_tokens=arguments.max_output_tokens),
+        limits=_limits(arguments, configuration.limits),
         timeouts=timeouts,
         cwd=_cwd(arguments),
         effort=Effort(arguments.effort) if arguments.effort else None,
         connector_options_json=json.dumps(given) if given else None,
     )
     tools = load_tools(*arguments.tools)
+    servers = read_servers(arguments.mcp_config)
     # a dry run says nothing to anybody
     prompt = "" if arguments.dry_run and not arguments.prompt else _prompt(arguments.prompt)
-    return Plan(prompt, tools, options, approve, arguments.url)
+    return Plan(
+        prompt,
+        tools,
+        options,
+        approve,
+        arguments.url,
+        servers=servers,
+        openapi=arguments.openapi,
+        ujmw=arguments.ujmw,
+        policy=force.policy,
+        prices=configuration.prices,
+        is_unattended=arguments.approve is None and approve == Approve.DENY,
+    )
+
+
+def _limits(arguments: RunArguments, configured: Limits) -> Limits:
+    """What was typed, else what the configuration says."""
+    typed = {"max_turns": arguments.max_turns, "max_output_tokens": arguments.max_output_tokens}
+    return configured.model_copy(update={name: value for name, value in typed.items() if value is not None})
+
+
+def _project(arguments: RunArguments) -> Path:
+    """The directory whose `.harness/policy.toml` is looked at: the peer's here, else where the command was typed."""
+    return arguments.cwd if arguments.cwd is not None and arguments.url is None else Path.cwd()
 
 
 def _prompt(typed: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager
+from pathlib import Path
 from signal import Signals
 
 import anyio
@@ -14,16 +15,18 @@ from harness.cli.interrupts import INTERRUPTED, open_interrupts
 from harness.cli.run import Approve
 from harness.cli.run_plan import Plan
 from harness.cli.run_views import View
+from harness.cli.tool_sources import open_services
 from harness.contract.conversational_llm import ConversationalLLM
 from harness.contract.output import ErrorInfo, StopReason, TurnStatus
 from harness.errors import HarnessError, unwrapped
-from harness.orchestrator.approvals import ApprovalMode, Approver, approver_for
+from harness.orchestrator.approvals import ApprovalMode, Approver, Denying, approver_for
 from harness.orchestrator.broken_run import RunSoFar
 from harness.orchestrator.completion import Completion
 from harness.orchestrator.exit_codes import exit_code
 from harness.orchestrator.lines import Line, StartedLine
 from harness.orchestrator.run import run_to_completion
 from harness.registry import Registry
+from harness.settings import Settings
 
 _CANCELLING = "harness: cancelling; once more ends everything at once\n"
 
@@ -61,13 +64,15 @@ class Run:
         return completion.model_copy(update={"exit_code": exit_code_of(error.code)})
 
     async def _ask(self, plan: Plan, stop: anyio.Event) -> Completion:
-        with _open_approver(plan.approve, self.view) as approver:
-            async with _open_llm(plan, self._registry) as llm:
+        with _open_approver(plan, self.view) as approver:
+            async with _open_llm(plan, self._registry) as llm, open_services(plan.openapi, plan.ujmw) as services:
                 return await run_to_completion(
                     llm,
                     plan.prompt,
-                    tools=plan.tools,
+                    tools=[*plan.tools, *services],
+                    servers=plan.servers,
                     approver=approver,
+                    policy=plan.policy,
                     options=plan.options,
                     on_line=self._see,
                     stop=stop,
@@ -130,15 +135,19 @@ def _open_llm(plan: Plan, registry: Registry) -> AbstractAsyncContextManager[Con
         return RemoteHarness(plan.url)
     from harness.local import LocalHarness
 
-    return LocalHarness(registry)
+    return LocalHarness(registry, settings=Settings(prices=plan.prices))
 
 
 @contextmanager
-def _open_approver(approve: Approve, view: View) -> Generator[Approver]:
-    if approve != Approve.ASK:
-        yield approver_for(ApprovalMode(approve))
+def _open_approver(plan: Plan, view: View) -> Generator[Approver]:
+    if plan.is_unattended:
+        yield Denying("Nobody is there to ask: allow it beforehand with --approve or --policy.")
+        return
+    if plan.approve != Approve.ASK:
+        yield approver_for(ApprovalMode(plan.approve))
         return
     from harness.cli.asking import open_person  # terminals as POSIX knows them
 
-    with open_person(view.write_line) as person:
+    directory = Path(plan.options.cwd or ".").resolve() if plan.url is None else None
+    with open_person(view.write_line, directory) as person:
         yield approver_for(ApprovalMode.ASK, person)

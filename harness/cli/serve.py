@@ -33,6 +33,8 @@ class ServeArguments:
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
     options: tuple[str, ...]
+    policy: Path | None
+    config: Path | None
     output: ServeOutput
     print_token: bool
     skip_canary: bool
@@ -67,6 +69,15 @@ def serve(
             "-O", "--option", metavar="KEY=VALUE", help="Option of the first connector, value in JSON. Repeatable."
         ),
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Answers what it can before a caller is asked, and cannot be widened by one."
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Configuration, in place of the user's config.toml.")
+    ] = None,
     output: Annotated[ServeOutput, typer.Option("-o", "--output", help="What stdout gets.")] = ServeOutput.TEXT,
     print_token: Annotated[bool, typer.Option("--print-token", help="Tell the token on stdout.")] = False,
     skip_canary: Annotated[
@@ -90,6 +101,8 @@ def serve(
             allowed_hosts=tuple(allowed_host or ()),
             allowed_origins=tuple(allowed_origin or ()),
             options=tuple(option or ()),
+            policy=policy,
+            config=config,
             output=output,
             print_token=print_token,
             skip_canary=skip_canary,

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 import anyio
 import typer
 
 from harness.cli.canary import guarded
+from harness.cli.configuration import read_configuration
 from harness.cli.failures import complain
 from harness.cli.interrupts import open_interrupts
 from harness.cli.logs import set_up_logs
+from harness.cli.policies import policy_in_force
 from harness.cli.serve import ServeArguments, ServeOutput
 from harness.cli.values import pairs
 from harness.cli.wrapped import WrappedConnector
@@ -21,8 +24,10 @@ from harness.contract.options import ConversationOptions
 from harness.contract.value import JsonValue
 from harness.conversation.checks import parsed_object
 from harness.local import LocalHarness
+from harness.policy import Policy
 from harness.registry import Registry
 from harness.server_record import read_token_file
+from harness.settings import Settings
 from harness.surfaces.server import Server, local_token, serve
 
 
@@ -32,12 +37,18 @@ def run_server(arguments: ServeArguments) -> None:
 
 
 async def _serve(arguments: ServeArguments) -> None:
+    configuration = read_configuration(arguments.config)
+    force = policy_in_force(arguments.policy, configuration, Path.cwd())
+    for remark in force.remarks:
+        complain(remark)
+    policy = Policy(force.policy) if force.is_configured else None
+    settings = Settings(prices=configuration.prices)
     names = arguments.connectors or (await _first_usable(),)
     registry = await _registry_of(names, pairs(arguments.options), flies_canary=not arguments.skip_canary)
     tokens = (local_token(read_token_file(arguments.token_file)),) if arguments.token_file else ()
     with open_interrupts() as signals:
         async with (
-            LocalHarness(registry, default_connector=names[0]) as harness,
+            LocalHarness(registry, default_connector=names[0], settings=settings, policy=policy) as harness,
             serve(
                 harness,
                 host=arguments.host,

@@ -106,23 +106,25 @@ class Prepared:
         self._otherwise = otherwise
 
     async def decide(self, request: HostRequest) -> Decision | None:
-        found = [self._answer(question) for question in request.questions]
+        found = [answer_to_question(question, self._answers) for question in request.questions]
         known = [answer for answer in found if answer is not None]
         if request.kind != RequestKind.USER_QUESTION or not known or len(known) < len(found):
             return await self._otherwise.decide(request)
         response = HostResponse(request_id=request.request_id, action=QuestionAction.ACCEPT, answers=known)
         return Decision(response)
 
-    def _answer(self, question: Question) -> Answer | None:
-        keys = (question.id, question.header, question.text)
-        given = next((self._answers[key] for key in keys if key is not None and key in self._answers), None)
-        if given is None:
-            return None
-        wanted = [given] if isinstance(given, str) else list(given)
-        ids = {name: option.id for option in question.options for name in (option.label, option.id)}
-        if all(name in ids for name in wanted):
-            return Answer(question_id=question.id, selected=[ids[name] for name in wanted])
-        return Answer(question_id=question.id, text=", ".join(wanted))
+
+def answer_to_question(question: Question, answers: Answers) -> Answer | None:
+    """The answer that is known for a question, by its id, header or text; null if there is none."""
+    keys = (question.id, question.header, question.text)
+    given = next((answers[key] for key in keys if key is not None and key in answers), None)
+    if given is None:
+        return None
+    wanted = [given] if isinstance(given, str) else list(given)
+    ids = {name: option.id for option in question.options for name in (option.label, option.id)}
+    if all(name in ids for name in wanted):
+        return Answer(question_id=question.id, selected=[ids[name] for name in wanted])
+    return Answer(question_id=question.id, text=", ".join(wanted))
 
 
 def approver_for(mode: ApprovalMode | str | Approver, ask: AskPerson | None = None) -> Approver:
