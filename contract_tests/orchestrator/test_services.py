@@ -9,6 +9,10 @@ from typing import Any
 
 import anyio
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from contract_tests.orchestrator.http_peer import serving
 from contract_tests.peers.shop import ITEM, OPENAPI, Shop
@@ -20,6 +24,7 @@ from harness.orchestrator.openapi_source import open_openapi_source
 from harness.orchestrator.tool_provider import ToolOutcome, ToolProvider
 from harness.orchestrator.ujmw_source import open_ujmw_source
 
+OTHER = "http://127.0.0.1:9/swagger.json"
 SECRET = {"Authorization": "Bearer s"}
 
 
@@ -111,6 +116,29 @@ async def test_what_cannot_be_used_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConnectorUnavailable, match="cannot be reached"):
         async with open_openapi_source("http://127.0.0.1:9/openapi.json"):
             pass
+
+
+@requirement("orchestrator:services:headers")
+async def test_headers_never_follow_a_document_to_another_host(tmp_path: Path) -> None:
+    document = {**OPENAPI, "servers": [{"url": "http://127.0.0.1:9/api"}]}
+
+    async def elsewhere(request: Request) -> JSONResponse:
+        return JSONResponse(document if request.url.path == "/o.json" else {"Swagger.DefinitionUrls": [OTHER]})
+
+    app = Starlette(routes=[Route("/{path:path}", elsewhere)])
+    with anyio.fail_after(10):
+        async with serving(app) as port:
+            location = f"http://127.0.0.1:{port}/o.json"
+            with pytest.raises(InvalidArgument, match=r"'http://127.0.0.1:9/api', on another host"):
+                async with open_openapi_source(location, headers=SECRET):
+                    pass
+            async with open_openapi_source(location) as source:
+                assert await source.list_tools()
+            async with open_openapi_source(location, headers=SECRET, base_url="http://127.0.0.1:9/api") as source:
+                assert await source.list_tools()
+            with pytest.raises(ConnectorUnavailable, match="names a document on another host"):
+                async with open_ujmw_source(f"http://127.0.0.1:{port}/ujmw/IShop", headers=SECRET):
+                    pass
 
 
 @requirement("orchestrator:ujmw:operations")

@@ -112,6 +112,12 @@ async def open_service(
         yield HttpService(http)
 
 
+def is_same_origin(first: str, second: str) -> bool:
+    """Scheme, host and port: what one may know the other may."""
+    one, other = httpx2.URL(first), httpx2.URL(second)
+    return (one.scheme, one.host, one.port) == (other.scheme, other.host, other.port)
+
+
 async def read_document(service: HttpService, location: str) -> Any:
     """A JSON or YAML document from a URL or a file.
 

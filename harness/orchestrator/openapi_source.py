@@ -9,7 +9,14 @@ from urllib.parse import urljoin, urlsplit
 from harness.contract.tools import ToolCall, ToolDescriptor
 from harness.errors import InvalidArgument
 from harness.orchestrator.arguments import arguments_of
-from harness.orchestrator.http_service import CALL_SECONDS, CallFailed, HttpService, open_service, read_document
+from harness.orchestrator.http_service import (
+    CALL_SECONDS,
+    CallFailed,
+    HttpService,
+    is_same_origin,
+    open_service,
+    read_document,
+)
 from harness.orchestrator.openapi_document import OpenApiDocument, Operation
 from harness.orchestrator.tool_context import ToolContext
 from harness.orchestrator.tool_provider import ToolOutcome, failure
@@ -29,7 +36,8 @@ async def open_openapi_source(
 ) -> AsyncGenerator[OpenApiSource]:
     """The operations of a document (URL or file) as a `ToolProvider`; `select` names ids or tags, by default all.
 
-    Calls go to `base_url`, else to the document's first server, with `headers`.
+    Calls go to `base_url`, else to the document's first server, with `headers`: then that server has to be where the
+    document is.
 
     Raises:
         ConnectorUnavailable: the document cannot be had.
@@ -39,7 +47,14 @@ async def open_openapi_source(
     async with open_service(headers, call_seconds=call_seconds) as service:
         document = OpenApiDocument(await read_document(service, location), location)
         operations = document.operations(select, prefix=prefix)
-        yield OpenApiSource(service, location, base_url or base_of(document), operations)
+        base = base_url or base_of(document)
+        is_remote = location.startswith(("http://", "https://"))  # a file is the caller's own
+        if headers and base_url is None and is_remote and not is_same_origin(base, location):
+            raise InvalidArgument(
+                f"'{location}' sends calls to '{base}', on another host, and your headers with them: "
+                "give that base URL if this is meant"
+            )
+        yield OpenApiSource(service, location, base, operations)
 
 
 class OpenApiSource:

@@ -15,7 +15,14 @@ from harness.contract.tools import EMPTY_SCHEMA_JSON, ToolCall, ToolDescriptor
 from harness.errors import ConnectorUnavailable, InvalidArgument
 from harness.orchestrator.arguments import arguments_of
 from harness.orchestrator.function_results import json_text
-from harness.orchestrator.http_service import CALL_SECONDS, CallFailed, HttpService, open_service, read_document
+from harness.orchestrator.http_service import (
+    CALL_SECONDS,
+    CallFailed,
+    HttpService,
+    is_same_origin,
+    open_service,
+    read_document,
+)
 from harness.orchestrator.openapi_document import OpenApiDocument
 from harness.orchestrator.openapi_source import base_of
 from harness.orchestrator.tool_context import ToolContext
@@ -112,7 +119,11 @@ async def _document_of(service: HttpService, url: str) -> str:
             f"UJMW service '{url}' names no OpenAPI document; give its address, or declare the operations",
             reason="tools_unavailable",
         )
-    return urljoin(url, str(cast(list[Any], urls)[0]))
+    location = urljoin(url, str(cast(list[Any], urls)[0]))
+    if not is_same_origin(location, url):
+        text = f"UJMW service '{url}' names a document on another host, '{location}'; give its address if this is meant"
+        raise ConnectorUnavailable(text, reason="tools_unavailable")
+    return location
 
 
 def _operations(document: OpenApiDocument, url: str) -> dict[str, ToolDescriptor]:
