@@ -781,6 +781,11 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "ours",
         ),
         Requirement(
+            "cli:run:advisor",
+            "The advisor that the configuration names is a tool of a run; without one there is none.",
+            "issue 8",
+        ),
+        Requirement(
             "orchestrator:services:headers",
             "Headers for a service go to no other host because a document or a redirect says so.",
             "ours",

@@ -86,6 +86,21 @@ def test_run_uses_servers_and_says_who_runs_them(shell: Shell) -> None:
     assert "rough" not in quiet.err
 
 
+@requirement("cli:run:advisor")
+def test_advisor_of_the_configuration_is_a_tool_of_the_run(shell: Shell) -> None:
+    config = shell.directory / "advised.toml"
+    config.write_text('[advisor]\nconnector = "fake"\n[advisor.options]\nsteps = [{message = "Look again."}]\n')
+    steps = 'steps=[{"calls": [{"name": "ask_advisor", "arguments": {}}]}, {"message": "done"}]'
+    common = ("run", "go", "--connector", "fake", "-O", steps, "-o", "json", "--full")
+    done = shell.run(*common, "--config", str(config))
+    assert (done.code, done.json["calls"][0]["result"]) == (0, [{"type": "text", "text": "Look again."}]), done.err
+    without = shell.run(*common)
+    assert "There is no tool 'ask_advisor'" in without.json["calls"][0]["result"][0]["text"]
+    config.write_text("[advisor]\nmodel = 'x'\n")
+    wrong = shell.run(*common, "--config", str(config))
+    assert wrong.code == 2 and "advisor.connector" in wrong.err
+
+
 @requirement("cli:run:sources")
 def test_dry_run_tells_the_decision_and_starts_nothing(shell: Shell) -> None:
     write_config(shell, command="/no/such/program")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import cast
 from pydantic import ValidationError
 
 from harness.contract.delegation import RequestPolicy
-from harness.contract.options import Limits
+from harness.contract.options import ConversationOptions, Limits
 from harness.contract.value import JsonValue
 from harness.errors import ConfigError
 from harness.policy import policy_of
@@ -19,7 +20,8 @@ from harness.policy.file_form import wrong
 from harness.server_record import APPLICATION
 from harness.settings import Price
 
-_SECTIONS = ("policy", "limits", "prices")
+_SECTIONS = ("policy", "limits", "prices", "advisor")
+_ADVISOR = ("connector", "model", "max_calls", "options")
 _LIMITS = tuple(Limits.model_fields)
 _FIGURES = ("input", "output", "cached_input", "cache_write")
 
@@ -32,6 +34,15 @@ class Configuration:
     policy: RequestPolicy | None = None
     limits: Limits = field(default_factory=Limits)
     prices: tuple[Price, ...] = ()
+    advisor: AdvisorChoice | None = None
+
+
+@dataclass(frozen=True)
+class AdvisorChoice:
+    """Who advises: `[advisor]` with `connector`, `model`, `max_calls` and, for the connector, `[advisor.options]`."""
+
+    options: ConversationOptions
+    max_calls: int | None = None
 
 
 def read_configuration(file: Path | None) -> Configuration:
@@ -53,6 +64,7 @@ def read_configuration(file: Path | None) -> Configuration:
         path,
         policy=None if policy is None else policy_of(policy, name, "policy"),
         limits=_limits(_table(table, "limits", name) or {}, name),
+        advisor=_advisor(_table(table, "advisor", name), name),
         prices=tuple(_price(model, one, name) for model, one in (_table(table, "prices", name) or {}).items()),
     )
 
@@ -98,6 +110,26 @@ def _limits(table: Mapping[str, JsonValue], file: str) -> Limits:
     except ValidationError as error:
         first = error.errors()[0]
         raise wrong(file, f"limits.{first['loc'][0]}", f"a number above 0; {first['msg']}") from None
+
+
+def _advisor(table: Mapping[str, JsonValue] | None, file: str) -> AdvisorChoice | None:
+    if table is None:
+        return None
+    for key in table:
+        if key not in _ADVISOR:
+            raise wrong(file, f"advisor.{key}", f"one of {', '.join(_ADVISOR)}")
+    connector, model, max_calls = table.get("connector"), table.get("model"), table.get("max_calls")
+    if not isinstance(connector, str) or not connector:
+        raise wrong(file, "advisor.connector", "the name of a connector")
+    if model is not None and not isinstance(model, str):
+        raise wrong(file, "advisor.model", "the name of a model")
+    if max_calls is not None and (isinstance(max_calls, bool) or not isinstance(max_calls, int) or max_calls < 1):
+        raise wrong(file, "advisor.max_calls", "a whole number above 0")
+    given = _table(table, "options", file)
+    options = None if given is None else json.dumps(given)
+    return AdvisorChoice(
+        ConversationOptions(connector=connector, model=model, connector_options_json=options), max_calls
+    )
 
 
 def _price(model: str, value: JsonValue, file: str) -> Price:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.cli.configuration import read_configuration
+from harness.cli.configuration import AdvisorChoice, read_configuration
 from harness.cli.failures import complain
 from harness.cli.policies import policy_in_force
 from harness.cli.run import Approve, RunArguments
@@ -38,6 +38,7 @@ class Plan:
     ujmw: Sequence[str] = ()
     policy: RequestPolicy = RESTRICTIVE
     prices: tuple[Price, ...] = ()
+    advisor: AdvisorChoice | None = None
     is_unattended: bool = False
     """Nobody said how to answer, and nobody is there to ask."""
 
@@ -89,6 +90,7 @@ def plan_of(arguments: RunArguments) -> Plan:
         ujmw=arguments.ujmw,
         policy=force.policy,
         prices=configuration.prices,
+        advisor=configuration.advisor,
         is_unattended=arguments.approve is None and approve == Approve.DENY,
     )
 

@@ -10,6 +10,7 @@ from signal import Signals
 
 import anyio
 
+from harness.cli.advising import open_advisor
 from harness.cli.failures import complain, exit_code_of
 from harness.cli.interrupts import INTERRUPTED, open_interrupts
 from harness.cli.run import Approve
@@ -65,11 +66,15 @@ class Run:
 
     async def _ask(self, plan: Plan, stop: anyio.Event) -> Completion:
         with _open_approver(plan, self.view) as approver:
-            async with _open_llm(plan, self._registry) as llm, open_services(plan.openapi, plan.ujmw) as services:
+            async with (
+                _open_llm(plan, self._registry) as llm,
+                open_services(plan.openapi, plan.ujmw) as services,
+                open_advisor(plan.advisor, self._registry, plan.prices) as advisors,
+            ):
                 return await run_to_completion(
                     llm,
                     plan.prompt,
-                    tools=[*plan.tools, *services],
+                    tools=[*plan.tools, *services, *advisors],
                     servers=plan.servers,
                     approver=approver,
                     policy=plan.policy,

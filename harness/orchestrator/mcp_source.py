@@ -115,9 +115,9 @@ class McpSource:
                 raise ConnectorUnavailable(text, reason="tools_unavailable")
             if problem is not None:
                 raise problem
+            self._connection = connection
             if was_connected and self._listed is not None:
                 await self._compare(connection)
-            self._connection = connection
             return connection
 
     def close(self) -> None:
