@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,8 +17,11 @@ _USAGE_CODES = frozenset({"invalid_argument", "config_error"})
 
 
 def complain(message: str) -> None:
-    """One line on stderr, whatever the message holds."""
-    typer.echo(f"harness: {printable(' '.join(message.split()))}", err=True)
+    """One line on stderr, whatever the message holds; but no secret."""
+    from harness.trace.redaction import Redactor, secrets_of_environment
+
+    told = Redactor(secrets_of_environment(os.environ)).text(" ".join(message.split()))
+    typer.echo(f"harness: {printable(told)}", err=True)
 
 
 def exit_code_of(code: str) -> int:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+import os
 
 from harness.cli.terminal import printable
+from harness.trace.redaction import Redactor, secrets_of_environment
 
 
 class _Printable(logging.Formatter):
-    """A log line may quote what a model or a tool said."""
+    """A log line may quote what a model, a tool or a provider said."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return printable(super().format(record))
+        return printable(Redactor(secrets_of_environment(os.environ)).text(super().format(record)))
 
 
 class _WithoutTraceback(_Printable):

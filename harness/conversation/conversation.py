@@ -7,6 +7,7 @@ conversation costs neither a task nor a process.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -50,6 +51,7 @@ from harness.errors import (
 )
 from harness.settings import Settings
 from harness.store.port import ConversationRecord, DelegationChanged, Store, Summary, TurnBegun
+from harness.trace.redaction import Redactor, secrets_of_environment, secrets_of_options
 from harness.turn.events import notice
 
 logger = logging.getLogger(__name__)
@@ -82,6 +84,8 @@ class Conversation:
         self._settings = settings
         self._clock = clock
         self._answers_first = answers_first
+        secrets = (*secrets_of_environment(os.environ), *secrets_of_options(record.options.connector_options_json))
+        self._redactor = Redactor(secrets)
         self._created_at = record.created_at
         self._state = record.summary.state
         self._first_message = record.summary.first_message
@@ -411,6 +415,7 @@ class Conversation:
             limits=self.options.limits,
             model=self.options.model,
             answers_first=self._answers_first,
+            redactor=self._redactor,
             journal=self._journal,
             answers_are_history=self.capabilities.resume == Resume.EXACT,
             past=past,

@@ -42,6 +42,7 @@ from harness.store.port import (
     ItemsProduced,
     OutputStructured,
 )
+from harness.trace.redaction import Redactor
 from harness.turn import answers
 from harness.turn.effects import Deliver, Effect
 from harness.turn.events import (
@@ -107,6 +108,7 @@ class RunningTurn:
         limits: Limits | None = None,
         model: str | None = None,
         answers_first: AnswersFirst | None = None,
+        redactor: Redactor | None = None,
         journal: Journal | None = None,
         answers_are_history: bool = False,
         past: PastTurn | None = None,
@@ -164,6 +166,7 @@ class RunningTurn:
         self._served_since: int | None = None
         self._model = options.model or model
         self._answers_first = answers_first
+        self._redactor = redactor or Redactor()
         self._watch = LimitWatch(limits or Limits(), earlier_usage)
         self._seen = 0
         """Items up to this number the watch has seen."""
@@ -385,12 +388,12 @@ class RunningTurn:
                 self.fail_by_peer(PeerProtocolError("the session returned without an end of the turn"))
 
     def _received(self, event: TurnEvent, at: int) -> TurnEvent:
-        """With what only the house knows: ids and deadlines of requests, the prices of models."""
+        """With what only the house knows: ids and deadlines of requests, the prices of models, and which secrets."""
         if isinstance(event, RequestRaised):
             return self._identified(event, at)
         if isinstance(event, UsageReported):
             return UsageReported(priced(event.usage, self._model, self._settings.prices))
-        return event
+        return self._redactor.event(event)
 
     def _answer_first(self, request: HostRequest, answers_first: AnswersFirst) -> None:
         if self.turn.open_request(request.request_id) is not None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from harness.errors import HarnessError, InvalidArgument
+from harness.trace.redaction import Redactor, secrets_of_environment
 from harness.wire.problem import PROBLEM_TYPE, encode_problem
 
 
 def problem_response(error: HarnessError, status: int | None = None) -> Response:
+    error = Redactor(secrets_of_environment(os.environ)).error(error)
     headers: dict[str, str] = {}
     if error.http_status == 401:
         headers["WWW-Authenticate"] = "Bearer"

@@ -1,0 +1,1 @@
+"""What happened, for people: never with a secret in it."""
