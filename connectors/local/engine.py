@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable
 from importlib import import_module
@@ -17,7 +18,8 @@ from connectors.local.protocol import Spoken
 from harness.contract.value import JsonValue
 
 Said = Callable[[str], None]
-THREADS = 2
+THREADS = max(1, (os.cpu_count() or 2) // 2)
+"""Physical cores, as a rule. The threads wait for each other by spinning: on a busy machine fewer are faster."""
 
 
 class Engine:
