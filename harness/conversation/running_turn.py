@@ -319,8 +319,12 @@ class RunningTurn:
     def restore(self, unfinished_messages: Sequence[str], go_on: Callable[[], None]) -> None:
         """The turn of an earlier process: it goes on when all its requests are resolved, at once if none is open.
 
-        Where the model was at work, what it had streamed of a message does not count.
+        Where the model was at work, what it had streamed of a message does not count. One that was being cancelled
+        ends now: its peer is gone.
         """
+        if self.turn.cancel_requested:
+            self.emit(TurnEnded(StopReason.CANCELLED))
+            return
         self.is_restored = True
         self._when_answered = go_on
         if not self.turn.open_requests:
