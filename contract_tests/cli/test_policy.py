@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from contract_tests.cli.command import Shell, fake, line_with
 from contract_tests.requirements import requirement
+from contract_tests.source_tree import ROOT
 from harness.cli.app import build_app
 from harness.cli.configuration import read_configuration
 from harness.errors import ConfigError, HarnessError
@@ -221,3 +223,13 @@ def test_person_allows_a_call_for_the_whole_conversation(shell: Shell) -> None:
         screen.type("a\n")
         assert screen.end() == 0
     assert screen.shown.count("(a reason may follow)") == 1
+
+
+@requirement("cli:config")
+def test_examples_of_the_documentation_can_be_used(tmp_path: Path) -> None:
+    policy, limits = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "policy.md").read_text(), re.DOTALL)
+    file = tmp_path / "config.toml"
+    file.write_text(f"{limits}\n[policy]\n{policy}")
+    read = read_configuration(file)
+    assert read.policy is not None
+    assert (len(read.policy.allow), read.limits.cost_budget_usd, read.prices[0].model) == (4, 2, "gpt-5*")
