@@ -11,7 +11,7 @@ from harness.cli.run import Output, RunArguments
 from harness.cli.terminal import Terminal
 from harness.cli.text_view import TextView
 from harness.orchestrator.completion import Completion
-from harness.orchestrator.lines import ItemLine, Line, ProgressLine, last_line
+from harness.orchestrator.lines import ItemLine, Line, ProgressLine, SourceLine, last_line
 
 
 class View(Protocol):
@@ -56,6 +56,8 @@ class _ForPerson:
     def see(self, line: Line) -> None:
         if isinstance(line, ItemLine):
             self._text.item(line.item)
+        elif isinstance(line, SourceLine) and self._arguments.verbose:
+            self.write_line(ShownLine(Style.QUIET, f"· source '{line.source}' is {line.route}: {line.reason}"))
         elif isinstance(line, ProgressLine):
             self._text.progress(line)
 
