@@ -12,7 +12,7 @@ import json
 import secrets
 import socket
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +60,7 @@ class _Door:
     mode: AnswerMode
     progress_seconds: float
     max_body_bytes: int
+    before_withdrawal: Callable[[], Awaitable[None]] | None
 
 
 @asynccontextmanager
@@ -70,15 +71,21 @@ async def open_endpoint(
     mode: AnswerMode = AnswerMode.JSON,
     progress_seconds: float = DEFAULT_PROGRESS_SECONDS,
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
+    before_withdrawal: Callable[[], Awaitable[None]] | None = None,
 ) -> AsyncGenerator[BridgeAddress]:
-    """Serves one peer while the block lasts; leaving it answers what still waits with an error result."""
+    """Serves one peer while the block lasts; leaving it answers what still waits with an error result.
+
+    A connection that closes withdraws its call once `before_withdrawal` has returned: its peer may have died, which is
+    known elsewhere a moment later, and is not the same.
+    """
     name, token = secrets.token_urlsafe(24), secrets.token_urlsafe(32)
     listener = _current_listener()
     with unwrapped():
         async with anyio.create_task_group() as calls:
             shows_life = progress_seconds if mode == AnswerMode.STREAM else None
             endpoint = Endpoint(server, on_call, calls, progress_seconds=shows_life)
-            url = await listener.add(name, _Door(endpoint, token.encode(), mode, progress_seconds, max_body_bytes))
+            door = _Door(endpoint, token.encode(), mode, progress_seconds, max_body_bytes, before_withdrawal)
+            url = await listener.add(name, door)
             try:
                 yield BridgeAddress(url, token, endpoint.tools_listed)
             finally:
@@ -193,6 +200,8 @@ async def _post(door: _Door, http_request: Request, send: Send) -> None:
             await send_answer(door.mode, exchange, http_request.receive, send, ping_seconds=door.progress_seconds)
         else:
             await Response(status_code=202)(http_request.scope, http_request.receive, send)
+        if exchange.is_request and not exchange.has_answer and door.before_withdrawal is not None:
+            await door.before_withdrawal()
     finally:
         door.endpoint.left(exchange)
 

@@ -144,6 +144,15 @@ class Reaps(Protocol):
         ...
 
 
+@runtime_checkable
+class Forks(Protocol):
+    """A connector whose conversations can go on twice from one point (capability `fork`)."""
+
+    def forked(self, records: Sequence[JsonValue]) -> Sequence[JsonValue]:
+        """What the new conversation's `SessionLog` begins with, made from that of the other as of now."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
     """A model that a connector can talk to, as far as its provider tells."""

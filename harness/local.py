@@ -15,7 +15,7 @@ from uuid import uuid4
 import anyio
 from anyio.abc import TaskGroup
 
-from harness.connector import Connector, Reaps
+from harness.connector import Connector, Forks, Reaps
 from harness.contract.capabilities import LlmCapabilities
 from harness.contract.content import ContentBlock
 from harness.contract.delegation import PolicyMode, RequestPolicy
@@ -175,22 +175,9 @@ class LocalHarness:
         if known is not None:
             return known
         tools = sorted(resolved.tools, key=lambda tool: tool.name)
-        now = self._house.clock()
-        record = ConversationRecord(
-            f"c_{uuid4().hex[:20]}",
-            self._owner,
-            connector.name,
-            resolved.model_copy(update={"tools": tools}),
-            capabilities.to_json(),
-            now,
-            Summary(updated_at=now),
-        )
-        epoch = None
-        if self._house.store is not None:
-            kept, epoch = await self._house.store.create(record)
-            if epoch is None:  # another process began it under this key
-                return kept.conversation_id
-        conversation = self._add(record, connector, capabilities, epoch)
+        conversation = await self._create(connector, resolved.model_copy(update={"tools": tools}), capabilities)
+        if isinstance(conversation, str):
+            return conversation
         if options.prestart:
             async with self._room_for(conversation):
                 conversation.prestart()
@@ -264,8 +251,17 @@ class LocalHarness:
         return waiting + [one for one in elsewhere if one.conversation_id not in here and not is_overdue(one, now)]
 
     async def fork_conversation(self, conversation_id: str) -> str:
-        conversation = await self._conversation(conversation_id)
-        raise NotSupported(f"connector '{conversation.info().connector}' cannot fork a conversation")
+        """A new conversation with the same options that knows what this one knew at the end of its last turn."""
+        origin = await self._conversation(conversation_id)
+        connector = self._house.registry.connector(origin.connector_name)
+        if not origin.capabilities.fork or not isinstance(connector, Forks):
+            raise NotSupported(f"connector '{origin.info().connector}' cannot fork a conversation")
+        options = origin.options.model_copy(update={"client_key": None, "prestart": False})
+        fork = await self._create(connector, options, origin.capabilities)
+        if isinstance(fork, str):
+            return fork
+        await fork.fork_from(origin, connector.forked(origin.remembered()))
+        return fork.conversation_id
 
     async def delete_conversation(self, conversation_id: str) -> None:
         conversation = await self._conversation(conversation_id, to_write=True)
@@ -293,6 +289,27 @@ class LocalHarness:
 
     def _owned(self) -> list[Conversation]:
         return [c for c in self._house.conversations.values() if c.owner == self._owner]
+
+    async def _create(
+        self, connector: Connector, options: ConversationOptions, capabilities: LlmCapabilities
+    ) -> Conversation | str:
+        """The new conversation, or the id of one that another process began under the same client key."""
+        now = self._house.clock()
+        record = ConversationRecord(
+            f"c_{uuid4().hex[:20]}",
+            self._owner,
+            connector.name,
+            options,
+            capabilities.to_json(),
+            now,
+            Summary(updated_at=now),
+        )
+        epoch = None
+        if self._house.store is not None:
+            kept, epoch = await self._house.store.create(record)
+            if epoch is None:
+                return kept.conversation_id
+        return self._add(record, connector, capabilities, epoch)
 
     def _add(
         self, record: ConversationRecord, connector: Connector, capabilities: LlmCapabilities, epoch: int | None

@@ -13,8 +13,10 @@ from typing import Literal
 
 from connectors._environment import base_environment
 from connectors.claude.config import ClaudeOptions
+from connectors.claude.memory import Fork
+from connectors.claude.versions import Features
 from harness.contract.options import ConversationOptions, Effort
-from harness.errors import ConnectorUnavailable, InvalidArgument
+from harness.errors import ConnectorUnavailable, InvalidArgument, NotSupported
 
 SERVER_NAME = "host"
 TOOL_PREFIX = f"mcp__{SERVER_NAME}__"
@@ -29,7 +31,6 @@ _FLAGS = (
 _ENVIRONMENT = {
     # the end of a turn is told by the session's state, not by the first result
     "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1",
-    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
     # texts and results reach the model as they are
     "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
     "CLAUDE_CODE_DISABLE_REFUSAL_RETRY": "1",
@@ -46,6 +47,23 @@ _ENVIRONMENT = {
 _EFFORT = {Effort.LOW: "low", Effort.MEDIUM: "medium", Effort.HIGH: "high", Effort.EXTRA_HIGH: "xhigh"}
 _KEY_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
 _LOGIN_VARIABLES = ("CLAUDE_CODE_OAUTH_TOKEN",)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Which session of the CLI: a new one, an earlier one, or one that goes on from another by itself."""
+
+    session_id: str
+    resumes: bool = False
+    fork: Fork | None = None
+
+    def flags(self) -> list[str]:
+        if self.resumes:
+            return ["--resume", self.session_id]
+        if self.fork is None:
+            return ["--session-id", self.session_id]
+        at = [] if self.fork.message_uuid is None else ["--resume-session-at", self.fork.message_uuid]
+        return ["--resume", self.fork.session_id, "--fork-session", *at, "--session-id", self.session_id]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +103,8 @@ def launch(
     options: ConversationOptions,
     claude: ClaudeOptions,
     *,
-    session_id: str,
-    resume: bool,
+    start: Start,
+    features: Features,
     environ: Mapping[str, str],
     home: Path | None,
     handed: Handed = Handed(),
@@ -95,14 +113,24 @@ def launch(
 
     Raises:
         ConnectorUnavailable: a key is asked for and there is none.
-        InvalidArgument: a value that would be taken for a flag.
+        InvalidArgument: a value that would be taken for a flag, options that exclude each other.
+        NotSupported: an option that this version does not know.
     """
-    flags = [*_FLAGS, "--permission-prompt-tool", handed.permission_tool, *_conversation_flags(options)]
-    flags += handed.policy_flags
+    flags = [*_FLAGS, *_mode_flags(claude, features, handed), *_conversation_flags(options), *handed.policy_flags]
     if handed.mcp_config is not None:
         flags += ["--mcp-config", str(handed.mcp_config)]
-    session = ["--resume" if resume else "--session-id", session_id]
-    return Launch([program, *flags, *session], _environment(options, claude, environ, home))
+    return Launch([program, *flags, *start.flags()], _environment(options, claude, environ, home))
+
+
+def _mode_flags(claude: ClaudeOptions, features: Features, handed: Handed) -> list[str]:
+    flags = ["--bare"] if claude.bare else []
+    if features.knows_prompt_snapshot:
+        flags += ["--system-prompt-snapshot", "off"]
+    if claude.permission_prompts == "host":
+        return [*flags, "--permission-prompt-tool", handed.permission_tool]
+    if not features.knows_permission_prompts:
+        raise NotSupported("this version of Claude Code does not know the option 'permission_prompts=none'")
+    return [*flags, "--permission-prompts", "none"]
 
 
 def _conversation_flags(options: ConversationOptions) -> list[str]:
@@ -128,12 +156,17 @@ def _environment(
     options: ConversationOptions, claude: ClaudeOptions, environ: Mapping[str, str], home: Path | None
 ) -> dict[str, str]:
     extra = dict(_ENVIRONMENT)
+    if not claude.background_tasks:
+        extra["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"] = "1"
     source = environ
     if home is not None:
         source = {name: value for name, value in environ.items() if not name.startswith("XDG_")}
         extra["HOME"] = str(home)
     keep = _LOGIN_VARIABLES
-    if login_of(claude, environ) == "key":
+    login = login_of(claude, environ)
+    if claude.bare and login == "user":
+        raise InvalidArgument("connector 'claude': the option 'bare' needs a key; the CLI knows no other login there")
+    if login == "key":
         keep = _KEY_VARIABLES
         if claude.key is not None:
             # with a key of its own the conversation does not inherit where another key belongs

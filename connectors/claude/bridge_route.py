@@ -13,6 +13,7 @@ from connectors.claude.protocol import ClaudeProtocol
 from harness.connector import TurnSink
 
 _WRITTEN_SECONDS = 2.0
+_DEATH_SECONDS = 0.5
 
 
 class BridgeRoute:
@@ -23,14 +24,21 @@ class BridgeRoute:
         self._protocol = protocol
         self._sink: TurnSink | None = None
         self._read = anyio.Event()
+        self._over = anyio.Event()
 
     def begin(self, sink: TurnSink) -> None:
         """A turn runs."""
-        self._sink = sink
+        self._sink, self._over = sink, anyio.Event()
 
     def end(self) -> None:
         """The turn is over: what is called now has nobody to answer it."""
         self._sink = None
+        self._over.set()
+
+    async def before_withdrawal(self) -> None:
+        """A CLI that dies closes its connections first: then its calls are lost with the turn, not withdrawn."""
+        with anyio.move_on_after(_DEATH_SECONDS):
+            await self._over.wait()
 
     def has_read(self) -> None:
         """Lines of the CLI have come."""

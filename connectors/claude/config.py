@@ -34,6 +34,19 @@ class ClaudeOptions(BaseModel):
     """Gives the CLI a home directory of ours, without anything of the user's; by default exactly with `key`."""
     home: Path | None = None
     """That home directory; by default one in the user's state directory, which keeps sessions for resuming."""
+    bare: bool = False
+    """The CLI's minimal mode: no reminders before the user's text, but of the internal tools only Bash, Edit and Read,
+    no questions to the user, and no login but a key."""
+    permission_prompts: Literal["host", "none"] = "host"
+    """`none`: nobody is asked; whatever an internal tool needs a permission for is denied."""
+    background_tasks: bool = False
+    """Lets subagents run on while the model goes on; the turn ends when the last one has ended."""
+    on_peer_lost: Literal["report", "continue"] = "report"
+    """`continue`: after a crash of the CLI the conversation goes on by itself, once, and says so."""
+    stalled_seconds: float = Field(default=60.0, gt=0)
+    """After how much silence of the CLI, with nothing to wait for, a turn is told to have stalled."""
+    interrupt_when_stalled: bool = False
+    """Ends a turn that has stalled."""
     env: dict[str, str] = {}
     """Added to the CLI's environment, over everything else."""
     max_line_bytes: int = Field(default=64 * 1024 * 1024, ge=1024)

@@ -27,6 +27,10 @@ class HostAsks:
         self._gate = gate
         self._open: dict[str, JsonObject] = {}
 
+    @property
+    def are_open(self) -> bool:
+        return bool(self._open)
+
     def asked(self, request_id: str, body: JsonObject, turn: TurnReader | None) -> list[TurnEvent]:
         """A permission or a question, over the control protocol."""
         known = self._known_answer(body, turn)

@@ -57,12 +57,12 @@ class ProgramVersions:
                 f"there is no Claude Code CLI '{program}'; name another, or type: {HOW_TO_INSTALL}"
             ) from None
         if key not in self._known:
-            self._known[key] = _noted_version(program) or await _printed_version(program, environ)
+            self._known[key] = noted_version(program) or await _printed_version(program, environ)
         check_version(self._known[key], str(program))
         return self._known[key]
 
 
-def _noted_version(program: Path) -> Version | None:
+def noted_version(program: Path) -> Version | None:
     """The wheel notes the version beside its binary, which spares a start of the CLI."""
     note = program.with_name("claude.version")
     return parse_version(note.read_text()) if note.is_file() else None

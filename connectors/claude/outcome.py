@@ -84,8 +84,9 @@ def not_logged_in() -> ConnectorUnavailable:
 class UsageMeter:
     """Turns the CLI's figures, cumulative over its process, into those of one turn."""
 
-    def __init__(self) -> None:
-        self._totals: dict[str, JsonObject] = {}
+    def __init__(self, totals: Mapping[str, JsonObject] | None = None) -> None:
+        self.totals: dict[str, JsonObject] = {**(totals or {})}
+        """What the CLI had counted by its last result, with earlier processes of the same session."""
 
     def since_last(self, result: JsonObject) -> UsageInfo | None:
         """What was used since the last result; null when the CLI reports nothing at all."""
@@ -93,7 +94,7 @@ class UsageMeter:
         since = result.get("model_usage_since_last_result")
         # versions before 2.1.332 report totals only
         figures = _by_model(since) if since is not None else self._differences(totals)
-        self._totals = totals or self._totals
+        self.totals = totals or self.totals
         models = [_model_usage(model, used) for model, used in figures.items()]
         usage: UsageInfo | None = None
         for model in models:
@@ -103,7 +104,7 @@ class UsageMeter:
     def _differences(self, totals: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
         differences: dict[str, JsonObject] = {}
         for model, total in totals.items():
-            before = self._totals.get(model, {})
+            before = self.totals.get(model, {})
             rest = {
                 name: round(known - (number_in(before.get(name)) or 0), 12)
                 for name, value in total.items()

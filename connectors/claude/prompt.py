@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from bridge_mcp.protocol import McpServer
 from connectors._json import JsonObject
 from connectors.claude.argv import SERVER_NAME
-from harness.contract.content import ContentBlock, ImageBlock, TextBlock
+from harness.contract.content import ContentBlock, ImageBlock, ResourceBlock, TextBlock
 from harness.contract.options import SystemPromptMode
 from harness.errors import ContentNotSupported
+
+DOCUMENT_TYPES = ("application/pdf", "text/plain")
 
 
 def system_prompt_fields(text: str | None, mode: SystemPromptMode) -> JsonObject:
@@ -54,5 +56,11 @@ def _block(block: ContentBlock) -> JsonObject:
         case ImageBlock():
             source: JsonObject = {"type": "base64", "media_type": block.media_type, "data": block.data}
             return {"type": "image", "source": source}
+        case ResourceBlock(media_type="application/pdf") if block.data is not None:
+            source = {"type": "base64", "media_type": "application/pdf", "data": block.data}
+            return {"type": "document", "source": source, "title": block.uri}
+        case ResourceBlock(media_type="text/plain") if block.text is not None:
+            source = {"type": "text", "media_type": "text/plain", "data": block.text}
+            return {"type": "document", "source": source, "title": block.uri}
         case _:
             raise ContentNotSupported(f"connector 'claude' cannot carry a block of type '{block.type}' in a message")

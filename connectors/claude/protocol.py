@@ -7,7 +7,7 @@ turn events; what the CLI must be told collects until `data_to_send` takes it.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -16,18 +16,22 @@ from bridge_mcp.protocol import CallRaised, CallWithdrawn, Reply
 from connectors._json import JsonObject, object_in, plain_text_in
 from connectors.claude.argv import SERVER_NAME
 from connectors.claude.control import ControlWire
-from connectors.claude.gate import HOOKS, Gate
+from connectors.claude.gate import HOOKS as GATE_HOOKS
+from connectors.claude.gate import Gate
+from connectors.claude.history_check import HOOK_ID as HISTORY_HOOK
+from connectors.claude.history_check import HOOKS as HISTORY_HOOKS
+from connectors.claude.history_check import HistoryCheck
 from connectors.claude.host_asks import TURN_OVER, HostAsks
 from connectors.claude.host_tools import HostTools
 from connectors.claude.outcome import UsageMeter, not_logged_in
 from connectors.claude.prompt import system_prompt_fields, tunnel_fields, user_message
-from connectors.claude.turn_reader import TurnReader
+from connectors.claude.turn_reader import OUTPUT_TOOL, TurnReader
 from connectors.claude.versions import Version, parse_version
 from harness.contract.content import ContentBlock
 from harness.contract.options import SystemPromptMode
 from harness.contract.requests import HostRequest, HostResponse
 from harness.contract.value import JsonValue
-from harness.errors import ConnectorUnavailable, PeerProtocolError
+from harness.errors import ConnectorUnavailable, HarnessError, PeerProtocolError
 from harness.turn.events import RequestRaised, RequestWithdrawn, TurnEvent, notice, raw
 
 _INITIALIZE = "initialize"
@@ -54,6 +58,20 @@ class Setting:
     sources: frozenset[str] = frozenset()
     """The delegated MCP servers, by name."""
     wants_raw: bool = False
+    output_schema_json: str | None = None
+    history: HistoryCheck | None = None
+    """What a resumed session must know."""
+    totals: Mapping[str, JsonObject] | None = None
+    """What earlier processes of a resumed session have used."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTurn:
+    """What to remember of a turn whose message stands in the CLI's history."""
+
+    message_uuid: str
+    last_message: str | None
+    totals: Mapping[str, JsonObject]
 
 
 class ClaudeProtocol:
@@ -75,7 +93,9 @@ class ClaudeProtocol:
         self._tunnels = setting.tunnels and bool(self._server.tools)
         self._wire = ControlWire()
         self._asks = HostAsks(self._wire, setting.tools, setting.gate)
-        self._meter = UsageMeter()
+        self._history = setting.history
+        self._meter = UsageMeter(setting.totals)
+        self._ended: EndedTurn | None = None
         self._turn: TurnReader | None = None
 
     # to the peer
@@ -86,7 +106,14 @@ class ClaudeProtocol:
 
     def initialize(self, system_prompt: str | None, mode: SystemPromptMode) -> None:
         """Asks the CLI to get ready, and tells it our tools and the system prompt."""
-        body: JsonObject = {"subtype": _INITIALIZE, "hooks": HOOKS if self._setting.gate.is_needed else None}
+        hooks: JsonObject = {}
+        if self._setting.gate.is_needed:
+            hooks |= GATE_HOOKS
+        if self._history is not None and self._history.is_due:
+            hooks |= HISTORY_HOOKS
+        body: JsonObject = {"subtype": _INITIALIZE, "hooks": hooks or None}
+        if self._setting.output_schema_json is not None:
+            body["jsonSchema"] = json.loads(self._setting.output_schema_json)
         if self._tunnels:
             body |= tunnel_fields(self._server)
         self._wire.ask(body | system_prompt_fields(system_prompt, mode), _INITIALIZE)
@@ -98,7 +125,7 @@ class ClaudeProtocol:
             ContentNotSupported: a kind of block that cannot be carried; nothing was sent.
         """
         message = user_message(content, message_uuid)
-        self._turn = TurnReader(self._tools.has, self._meter)
+        self._turn = TurnReader(message_uuid, self._tools.has, self._meter)
         self._wire.send(message)
 
     def interrupt(self) -> None:
@@ -107,6 +134,25 @@ class ClaudeProtocol:
             return
         self._turn.is_interrupted = True
         self._wire.ask({"subtype": "interrupt"})
+
+    def give_up(self, error: HarnessError) -> None:
+        """The turn is about to be interrupted by us, and fails with this."""
+        if self._turn is not None:
+            self._turn.given_up = error
+
+    @property
+    def waits_for_host(self) -> bool:
+        """Whether it is the host's turn to say something."""
+        return self._asks.are_open or bool(self._server.open_calls)
+
+    def unfinished(self) -> str:
+        """What the model has begun and not finished, in words."""
+        return "" if self._turn is None else self._turn.unfinished()
+
+    def take_ended(self) -> EndedTurn | None:
+        """The turn that ended since the last call, if its message has reached the model."""
+        ended, self._ended = self._ended, None
+        return ended
 
     def respond(self, request: HostRequest, response: HostResponse) -> None:
         """The host's answer; one that nobody waits for any more is dropped."""
@@ -167,9 +213,14 @@ class ClaudeProtocol:
             # only a session that cannot be resumed ends before the first message
             self.resume_failed |= line.get("type") == "result" and self.ready is None
             return events
-        events += turn.read(line)
+        read = turn.read(line)
+        if turn.is_over and self._history is not None:
+            events += self._history.turn_over()
+        events += read
         if turn.is_over:
             self._turn = None
+            if turn.messages.message_ids:
+                self._ended = EndedTurn(turn.message_uuid, turn.last_message, self._meter.totals)
             if self._tunnels:
                 self._send_replies(self._server.answer_all(error_result(TURN_OVER)))
             self._asks.close()
@@ -192,7 +243,7 @@ class ClaudeProtocol:
                 f"Claude Code {version} started without our tools; missing: {', '.join(missing)[:500]}",
                 reason="tools_unavailable",
             )
-        known = self._tools.wire_names | self._setting.internal_tools | {self._tools.approve_name or ""}
+        known = self._tools.wire_names | self._setting.internal_tools | {self._tools.approve_name or "", OUTPUT_TOOL}
         surplus = sorted(name for name in present - known if not self._is_delegated(name))
         if surplus and not self.turn_is_over:
             return [notice("surplus_tools", f"Claude Code has tools nobody asked for: {', '.join(surplus)[:500]}")]
@@ -212,12 +263,18 @@ class ClaudeProtocol:
             case "can_use_tool" | "elicitation":
                 return self._asks.asked(plain_text_in(request_id), body, self._turn)
             case "hook_callback":
-                self._asks.hook_called(request_id, body, self._turn)
-                return []
+                return self._hook_called(request_id, body)
             case _:
                 kind = f"'control_request/{subtype[:80]}'"
                 self._wire.refuse(request_id, f"Unsupported control request: {subtype}")
                 return [] if self._turn is None else self._turn.unknown(kind)
+
+    def _hook_called(self, request_id: JsonValue, body: JsonObject) -> list[TurnEvent]:
+        if body.get("callback_id") != HISTORY_HOOK:
+            self._asks.hook_called(request_id, body, self._turn)
+            return []
+        self._wire.succeed(request_id, {})
+        return [] if self._history is None else self._history.hook_called(body)
 
     def _withdrawn(self, request_id: JsonValue) -> list[TurnEvent]:
         """The CLI waits no more, for an ask or for a call that came through the tunnel."""

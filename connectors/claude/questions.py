@@ -6,26 +6,13 @@ own, with a JSON schema of the answer or an address to visit.
 
 from __future__ import annotations
 
-import json
-from typing import cast
-
+from connectors._forms import REFUSING, form_content, form_questions
 from connectors._json import JsonObject, compact_json, object_in, objects_in, plain_text_in
-from connectors._text import without_surrogates
 from connectors.claude.messages import ModelCall
 from harness.contract.content import text_of
-from harness.contract.requests import (
-    Answer,
-    HostRequest,
-    HostResponse,
-    Question,
-    QuestionAction,
-    QuestionOption,
-    RequestKind,
-)
-from harness.contract.value import JsonValue
+from harness.contract.requests import Answer, HostRequest, HostResponse, Question, QuestionOption, RequestKind
 
 ASK_TOOL = "AskUserQuestion"
-_REFUSING = (QuestionAction.DECLINE, QuestionAction.CANCEL)
 
 
 # --- AskUserQuestion -------------------------------------------------------------------------------------------------
@@ -46,7 +33,7 @@ def questions_of(ask: JsonObject, peer_request_id: str, written: ModelCall | Non
 
 def answered_input(ask: JsonObject, request: HostRequest, response: HostResponse) -> JsonObject:
     """The permission that carries the answers; a denial where there are none to carry."""
-    if response.action in _REFUSING:
+    if response.action in REFUSING:
         declined = "The user declined to answer the questions."
         return {"behavior": "deny", "message": response.reason or declined, "interrupt": False}
     given = {answer.question_id: _answer_text(answer) for answer in response.answers}
@@ -96,7 +83,7 @@ def elicitation_of(body: JsonObject, peer_request_id: str) -> HostRequest:
     return HostRequest(
         kind=RequestKind.USER_QUESTION,
         peer_request_id=peer_request_id,
-        questions=[_property_question(name, object_in(rule)) for name, rule in _properties(schema).items()],
+        questions=form_questions(schema),
         answer_schema_json=compact_json(schema) if schema else None,
         title=f"The MCP server '{server}' asks",
         description=plain_text_in(body.get("message")) or None,
@@ -105,69 +92,9 @@ def elicitation_of(body: JsonObject, peer_request_id: str) -> HostRequest:
 
 
 def elicited(body: JsonObject, request: HostRequest, response: HostResponse) -> JsonObject:
-    """What the server is told: `structured_content_json` as it is, else the answers by property."""
-    if response.action in _REFUSING:
+    """What the server is told."""
+    if response.action in REFUSING:
         return {"action": str(response.action)}
     if body.get("mode") == "url":
         return {"action": "accept"}
-    if response.structured_content_json is not None:
-        return {"action": "accept", "content": json.loads(response.structured_content_json)}
-    properties = _properties(object_in(body.get("requested_schema")))
-    content: JsonObject = {
-        answer.question_id: _value(object_in(properties.get(answer.question_id)), answer)
-        for answer in response.answers
-        if answer.selected or answer.text is not None
-    }
-    if not content and request.questions and response.content:
-        content = {request.questions[0].id: text_of(response.content)}
-    return {"action": "accept", "content": content}
-
-
-def _properties(schema: JsonObject) -> dict[str, JsonValue]:
-    return object_in(schema.get("properties"))
-
-
-def _property_question(name: str, rule: JsonObject) -> Question:
-    choices = _choices(rule)
-    title, told = plain_text_in(rule.get("title")), plain_text_in(rule.get("description"))
-    return Question(
-        id=without_surrogates(name),
-        header=title or None,
-        text=told or title or without_surrogates(name),
-        options=[QuestionOption(id=value, label=label) for value, label in choices.items()],
-        multi_select=rule.get("type") == "array",
-        allow_free_text=not choices,
-    )
-
-
-def _choices(rule: JsonObject) -> dict[str, str]:
-    """Value -> what people read."""
-    if rule.get("type") == "boolean":
-        return {"true": "Yes", "false": "No"}
-    if rule.get("type") == "array":
-        rule = object_in(rule.get("items"))
-    titled = {
-        plain_text_in(one.get("const")): plain_text_in(one.get("title"))
-        for one in (*objects_in(rule.get("oneOf")), *objects_in(rule.get("anyOf")))
-    }
-    values, names = _texts(rule.get("enum")), _texts(rule.get("enumNames"))
-    titled |= dict(zip(values, names if len(names) == len(values) else values, strict=True))
-    return {value: label or value for value, label in titled.items() if value}
-
-
-def _texts(value: JsonValue) -> list[str]:
-    return [plain_text_in(one) for one in cast(list[JsonValue], value)] if isinstance(value, list) else []
-
-
-def _value(rule: JsonObject, answer: Answer) -> JsonValue:
-    """The answer in the type that the schema asks for; a text that says no such value is left to the server."""
-    if rule.get("type") == "array":
-        return [*answer.selected]
-    text = answer.text if answer.text is not None else answer.selected[0]
-    if rule.get("type") not in ("integer", "number", "boolean"):
-        return text
-    try:
-        value: JsonValue = json.loads(text)
-    except ValueError:
-        return text
-    return value if isinstance(value, int | float) else text
+    return {"action": "accept", "content": form_content(object_in(body.get("requested_schema")), request, response)}

@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from uuid import uuid4
 
 import anyio
 
 from bridge_mcp.http import BridgeAddress
+from connectors._history_text import history_notice, with_history
 from connectors._process import PeerProcess
 from connectors.claude.bridge_route import BridgeRoute
-from connectors.claude.config import ClaudeOptions
+from connectors.claude.memory import session_begun, turn_ended, turn_options_changed
+from connectors.claude.plan import Plan
 from connectors.claude.protocol import ClaudeProtocol
-from connectors.claude.versions import HOW_TO_INSTALL, KEEPS_USER_TEXT, Version, check_version, version_text
-from harness.connector import SessionGone, TurnSink
+from connectors.claude.turn_shape import shape_of
+from connectors.claude.versions import HOW_TO_INSTALL, Version, check_version, features_of, version_text
+from harness.connector import SessionGone, SessionLog, TurnSink
 from harness.contract.content import ContentBlock, TextBlock
-from harness.contract.options import SystemPromptMode, TurnOptions
+from harness.contract.options import TurnOptions
 from harness.contract.requests import HostRequest, HostResponse
-from harness.errors import ConnectorUnavailable, ContentNotSupported, HarnessError, NotSupported, PeerLost, unwrapped
-from harness.turn.events import TurnEvent
+from harness.contract.value import JsonValue
+from harness.errors import (
+    ConnectorUnavailable,
+    ContentNotSupported,
+    HarnessError,
+    NotSupported,
+    PeerLost,
+    TurnStalled,
+    unwrapped,
+)
+from harness.turn.events import TurnEvent, notice
 
 
 class ResumeFailed(Exception):
     """The CLI does not have the session that was to be resumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What a session was opened for."""
+
+    plan: Plan
+    version: Version
+    shape: Mapping[str, JsonValue]
+    """What the turn asked for of its own that this process was started with."""
+    is_fresh: bool
+    """Whether the CLI knows nothing of the conversation yet."""
 
 
 class ClaudeSession:
@@ -32,32 +57,35 @@ class ClaudeSession:
         self,
         process: PeerProcess,
         protocol: ClaudeProtocol,
-        claude: ClaudeOptions,
+        conditions: Conditions,
         *,
         route: BridgeRoute | None,
-        begun: Callable[[str], None],
+        log: SessionLog,
     ) -> None:
         self._process = process
         self._protocol = protocol
-        self._claude = claude
+        self._conditions = conditions
+        self._claude = conditions.plan.claude
         self._route = route
-        self._begun = begun
+        self._log = log
         self._first_notices: list[TurnEvent] = []
-        self._has_begun = False
+        self._noted_session: str | None = None
+        self._needs_history = conditions.is_fresh and bool(conditions.plan.options.history)
         self._sink: TurnSink | None = None
         self._over: anyio.Event | None = None
+        self._moved = anyio.Event()
+        """Replaced whenever something came from the CLI or went to it."""
         self._lost: HarnessError | None = None
 
-    async def start(
-        self, program: str, system_prompt: str | None, mode: SystemPromptMode, bridge: BridgeAddress | None
-    ) -> Version | None:
+    async def start(self, bridge: BridgeAddress | None) -> Version | None:
         """Waits until the CLI is ready for the first message, tools included; its version, where it tells one.
 
         Raises:
             ConnectorUnavailable: it cannot be used; one line with the remedy.
             ResumeFailed: it has no such session.
         """
-        self._protocol.initialize(system_prompt, mode)
+        program, options = self._conditions.plan.program, self._conditions.plan.options
+        self._protocol.initialize(options.system_prompt, options.system_prompt_mode)
         try:
             with anyio.move_on_after(self._claude.start_seconds):
                 self._flush()
@@ -67,39 +95,15 @@ class ClaudeSession:
             if ready is None:
                 raise self._no_start(f"'{program}' was not ready within {self._claude.start_seconds:g} s")
             if ready.version is not None:
-                check_version(ready.version, program)
+                check_version(ready.version, str(program))
             if bridge is not None:
-                await self._until_listed(bridge.tools_listed, program)
+                await self._until_listed(bridge.tools_listed)
         except PeerLost as error:
-            if self._protocol.resume_failed or "No conversation found" in error.stderr_tail:
+            # a message to go on from may be missing as well as the whole session
+            if self._protocol.resume_failed or "found with" in error.stderr_tail:
                 raise ResumeFailed from error
             raise self._no_start(f"'{program}' did not start: {error.message}", error) from error
         return ready.version
-
-    async def _read(self) -> None:
-        self._protocol.receive(await self._process.receive())
-        self._flush()
-
-    async def _until_listed(self, listed: anyio.Event, program: str) -> None:
-        """A first turn without the tools would look like one whose model does not want them."""
-
-        async def read_on() -> None:
-            while True:
-                await self._read()
-
-        with anyio.move_on_after(self._claude.tools_seconds), unwrapped():
-            async with anyio.create_task_group() as reading:
-                reading.start_soon(read_on)
-                await listed.wait()
-                reading.cancel_scope.cancel()
-        if not listed.is_set():
-            ready = self._protocol.ready
-            version = version_text(ready.version) if ready and ready.version else "of an unknown version"
-            raise ConnectorUnavailable(
-                f"'{program}' (Claude Code {version}) did not ask for the host's tools within "
-                f"{self._claude.tools_seconds:g} s; try the connector option route=tunnel",
-                reason="tools_unavailable",
-            )
 
     def announce(self, *notices: TurnEvent) -> None:
         """To be told with the first turn."""
@@ -111,7 +115,8 @@ class ClaudeSession:
             async for lines in self._process.lines():
                 events = self._protocol.receive(lines)
                 self._flush()
-                self._note_session()
+                self._remember()
+                self._has_moved()
                 if self._route is not None:
                     self._route.has_read()
                 if self._sink is not None:
@@ -131,17 +136,23 @@ class ClaudeSession:
     async def run_turn(self, content: Sequence[ContentBlock], options: TurnOptions, sink: TurnSink) -> None:
         if self._lost is not None or self._process.returncode is not None:
             raise SessionGone
-        self._check(content, options)
-        self._protocol.start_turn(content, str(uuid4()))
+        self._check_text(content)
+        shape = shape_of(options)
+        if shape != self._conditions.shape:
+            # the CLI takes these at its start only: the same turn runs in a process that was started with them
+            self._log.append(turn_options_changed(shape))
+            raise SessionGone
+        history = self._conditions.plan.options.history if self._needs_history else []
+        self._protocol.start_turn(with_history(history, content), str(uuid4()))
         self._sink, self._over = sink, anyio.Event()
         if self._route is not None:
             self._route.begin(sink)
         try:
             notices, self._first_notices = self._first_notices, []
-            sink.emit(*notices)
+            sink.emit(*notices, *([history_notice(history)] if history else []))
             if not self._flush():
                 raise SessionGone
-            await self._over.wait()
+            await self._until_over(sink, self._over)
             if self._lost is not None and not self._protocol.turn_is_over:
                 raise self._lost
         finally:
@@ -155,6 +166,7 @@ class ClaudeSession:
     def deliver(self, request: HostRequest, response: HostResponse) -> None:
         self._protocol.respond(request, response)
         self._flush()
+        self._has_moved()
 
     async def interrupt(self) -> None:
         """Asks the CLI; if it does not stop in time, ends it. Calls it left open are closed with the turn's end."""
@@ -170,6 +182,33 @@ class ClaudeSession:
 
     # inside
 
+    async def _until_over(self, sink: TurnSink, over: anyio.Event) -> None:
+        with unwrapped():
+            async with anyio.create_task_group() as watching:
+                watching.start_soon(self._watch_silence, sink)
+                await over.wait()
+                watching.cancel_scope.cancel()
+
+    async def _watch_silence(self, sink: TurnSink) -> None:
+        """A CLI that neither says anything nor waits for the host may have lost a request or an answer."""
+        seconds = self._claude.stalled_seconds
+        while True:
+            moved = self._moved
+            with anyio.move_on_after(None if self._protocol.waits_for_host else seconds) as quiet:
+                await moved.wait()
+            if not quiet.cancelled_caught:
+                continue
+            told = f"Claude Code has said nothing for {seconds:g} s{self._protocol.unfinished()}"
+            sink.emit(notice("stalled", told))
+            if self._claude.interrupt_when_stalled:
+                self._protocol.give_up(TurnStalled(told))
+                await self.interrupt()
+            await moved.wait()
+
+    def _has_moved(self) -> None:
+        moved, self._moved = self._moved, anyio.Event()
+        moved.set()
+
     def _flush(self) -> bool:
         """Writes what waits. False when the CLI is gone: whoever reads finds its last words first, then its end."""
         data = self._protocol.data_to_send()
@@ -181,19 +220,46 @@ class ClaudeSession:
             return False
         return True
 
-    def _note_session(self) -> None:
-        session_id = self._protocol.session_id
-        if session_id is not None and not self._has_begun:
-            self._has_begun = True
-            self._begun(session_id)
+    async def _read(self) -> None:
+        self._protocol.receive(await self._process.receive())
+        self._flush()
 
-    def _check(self, content: Sequence[ContentBlock], options: TurnOptions) -> None:
-        asked = sorted(options.model_dump(exclude_none=True).keys() - {"client_key"})
-        if asked:
-            raise NotSupported(f"connector 'claude' cannot change '{asked[0]}' for one turn")
-        version = self._protocol.ready.version if self._protocol.ready else None
-        starts_a_command = any(isinstance(block, TextBlock) and block.text.startswith("/") for block in content)
-        if starts_a_command and version is not None and version < KEEPS_USER_TEXT:
+    async def _until_listed(self, listed: anyio.Event) -> None:
+        """A first turn without the tools would look like one whose model does not want them."""
+
+        async def read_on() -> None:
+            while True:
+                await self._read()
+
+        with anyio.move_on_after(self._claude.tools_seconds), unwrapped():
+            async with anyio.create_task_group() as reading:
+                reading.start_soon(read_on)
+                await listed.wait()
+                reading.cancel_scope.cancel()
+        if not listed.is_set():
+            raise ConnectorUnavailable(
+                f"'{self._conditions.plan.program}' (Claude Code {version_text(self._conditions.version)}) did not ask "
+                f"for the host's tools within {self._claude.tools_seconds:g} s; try the connector option route=tunnel",
+                reason="tools_unavailable",
+            )
+
+    def _remember(self) -> None:
+        """Durable before what the lines brought becomes visible."""
+        session_id, ended = self._protocol.session_id, self._protocol.take_ended()
+        if session_id is not None and session_id != self._noted_session:
+            self._noted_session = session_id
+            self._needs_history = False
+            plan = self._conditions.plan
+            version = version_text(self._conditions.version)
+            self._log.append(session_begun(session_id, cwd=str(plan.cwd), home=str(plan.home or ""), version=version))
+        if ended is not None:
+            self._log.append(turn_ended(ended.message_uuid, ended.last_message, ended.totals))
+
+    def _check_text(self, content: Sequence[ContentBlock]) -> None:
+        version = self._conditions.version
+        if features_of(version).keeps_user_text:
+            return
+        if any(isinstance(block, TextBlock) and block.text.startswith("/") for block in content):
             raise ContentNotSupported(
                 f"Claude Code {version_text(version)} takes a text that starts with '/' for a command of its own; "
                 f"type: {HOW_TO_INSTALL}"

@@ -16,7 +16,7 @@ from connectors.claude.outcome import UsageMeter, end_of
 from harness.contract.output import StopReason
 from harness.contract.usage import UsageInfo, add_usage
 from harness.contract.value import JsonValue
-from harness.errors import PeerProtocolError
+from harness.errors import HarnessError, PeerProtocolError
 from harness.turn.events import (
     TurnEnded,
     TurnEvent,
@@ -26,6 +26,9 @@ from harness.turn.events import (
     internal_tool_started,
     notice,
 )
+
+OUTPUT_TOOL = "StructuredOutput"
+"""The CLI's own way to get structured output; no tool of anybody."""
 
 _WITHOUT_NEWS = frozenset(
     {
@@ -47,12 +50,17 @@ _NOTICES = {
 class TurnReader:
     """Reads one turn; `ours` says of a tool's name whether the host runs it."""
 
-    def __init__(self, ours: Callable[[str], bool], meter: UsageMeter) -> None:
+    def __init__(self, message_uuid: str, ours: Callable[[str], bool], meter: UsageMeter) -> None:
+        self.message_uuid = message_uuid
+        self.last_message: str | None = None
+        """The id under which the CLI keeps the model's last message."""
         self.messages = MessageReader()
         self.denials = Denials()
         self.is_over = False
         self.is_interrupted = False
         """Set by whoever sent the interrupt."""
+        self.given_up: HarnessError | None = None
+        """What an interrupt of our own makes of the turn."""
         self.skipped_lines = 0
         self._ours = ours
         self._meter = meter
@@ -63,6 +71,7 @@ class TurnReader:
         self._internal: set[str] = set()
         self._raised: set[str] = set()
         self._denied: set[str] = set()
+        self._finished: set[str] = set()
         self._noticed: set[str] = set()
 
     def raised(self, call_id: str) -> None:
@@ -76,6 +85,12 @@ class TurnReader:
     def written(self, call_id: str) -> ModelCall | None:
         """The call as the model wrote it."""
         return self.messages.calls.get(call_id)
+
+    def unfinished(self) -> str:
+        """The calls that the model wrote and of which nothing has come, in words; empty if there are none."""
+        open_calls = [call for call in self.messages.calls.values() if call.call_id not in self._finished]
+        named = ", ".join(f"'{call.call_id}' of '{call.name}'" for call in open_calls)
+        return f"; the model has called {named}, and nothing was heard of it since" if named else ""
 
     def skipped(self) -> list[TurnEvent]:
         """A line that was no JSON object came."""
@@ -129,8 +144,11 @@ class TurnReader:
             text = "\n".join(text_in(block.get("text")) for block in objects_in(body.get("content")))
             return [notice("peer_message", without_surrogates(text))] if text else []
         events = self.messages.complete(line, parent)
+        if parent is None:
+            self.last_message = plain_text_in(line.get("uuid")) or self.last_message
         for block in objects_in(body.get("content")):
-            if block.get("type") != "tool_use" or self._ours(text_in(block.get("name"))):
+            name = text_in(block.get("name"))
+            if block.get("type") != "tool_use" or self._ours(name) or name == OUTPUT_TOOL:
                 continue
             call = self.messages.calls[plain_text_in(block.get("id"))]
             self._internal.add(call.call_id)
@@ -157,12 +175,15 @@ class TurnReader:
             if block.get("type") != "tool_result":
                 continue
             call_id = plain_text_in(block.get("tool_use_id"))
+            self._finished.add(call_id)
             text = without_surrogates(_result_text(block.get("content")))
             if call_id in self._internal:
                 outcome = "refused" if call_id in refused else "failed" if block.get("is_error") else "ok"
                 events.append(internal_tool_finished(call_id, outcome, result_text=text, parent_call_id=parent))
             elif call_id in self.messages.calls and call_id not in self._raised and not self.is_interrupted:
                 name = self.messages.calls[call_id].name
+                if name == OUTPUT_TOOL:
+                    continue
                 said = f"Claude Code answered the call '{call_id}' of '{name}' itself: {text[:500]}"
                 events.append(notice("call_not_delivered", said))
         return events
@@ -187,8 +208,9 @@ class TurnReader:
     def _finish(self, end: TurnEnded | TurnFailed) -> list[TurnEvent]:
         self.is_over = True
         was_cut = isinstance(end, TurnEnded) and end.stop_reason == StopReason.CANCELLED
-        if was_cut and self.denials.tripped is not None and not self.is_interrupted:
-            end = TurnFailed(self.denials.tripped)
+        failure = self.given_up or (None if self.is_interrupted else self.denials.tripped)
+        if was_cut and failure is not None:
+            end = TurnFailed(failure)
         events = self._with_repairs(self.messages.finish(keeps_partial=was_cut))
         calls = len(self.messages.message_ids)
         if calls or self._usage is not None:

@@ -157,6 +157,22 @@ async def test_a_connection_that_closes_withdraws_its_call(mode: AnswerMode) -> 
             await desk.has_withdrawn("t1")
 
 
+@requirement("bridge:http:withdrawn")
+async def test_a_closed_connection_withdraws_when_its_owner_says_that_the_peer_lives() -> None:
+    desk, lives = Desk(), anyio.Event()
+    with anyio.fail_after(5):
+        async with bridge(desk, before_withdrawal=lives.wait) as address:
+            body = json.dumps(call(1, "t1")).encode()
+            with socket.create_connection(("127.0.0.1", urlsplit(address.url).port or 0)) as sock:
+                sock.sendall(_raw_post(address.url, address.token, body))
+                await desk.holds(1)
+            async with http_client(address) as client:
+                await client.post(address.url, json=request(2, "ping"))
+            assert desk.withdrawn == []
+            lives.set()
+            await desk.has_withdrawn("t1")
+
+
 def _raw_post(url: str, token: str, body: bytes) -> bytes:
     parts = urlsplit(url)
     head = f"POST {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nAuthorization: Bearer {token}\r\n"

@@ -85,6 +85,8 @@ class LlmCapabilities(Value):
     tool_error_flag: Annotated[ToolErrorFlag | str, OPEN] = ToolErrorFlag.KEPT
     images_in_prompt: bool = False
     images_in_tool_results: bool = False
+    documents_in_prompt: list[str] = []
+    """Media types of resource blocks that a prompt may hold."""
     max_result_chars: int | None = None
     """Characters of one tool result that pass unaltered; null: no limit known."""
     max_call_wait_ms: int | None = None

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import cast
 
 from harness.contract.capabilities import LlmCapabilities, SeedHistory, StructuredOutput
-from harness.contract.content import ContentBlock, ImageBlock, TextBlock
+from harness.contract.content import ContentBlock, ImageBlock, ResourceBlock, TextBlock
 from harness.contract.options import ConversationOptions, TurnOptions
 from harness.contract.requests import HostRequest, HostResponse, RequestKind
 from harness.contract.tools import ToolDescriptor
@@ -55,7 +55,9 @@ def check_turn_options(turn: TurnOptions, options: ConversationOptions, capabili
 def check_message(content: Sequence[ContentBlock], capabilities: LlmCapabilities) -> None:
     if not content:
         raise InvalidArgument("the message has no content")
-    _check_blocks(content, capabilities.images_in_prompt, "a prompt")
+    documents = capabilities.documents_in_prompt
+    others = [one for one in content if not (isinstance(one, ResourceBlock) and one.media_type in documents)]
+    _check_blocks(others, capabilities.images_in_prompt, "a prompt")
 
 
 def check_response(request: HostRequest, response: HostResponse, capabilities: LlmCapabilities) -> None:

@@ -132,6 +132,21 @@ class Conversation:
         if past.newest is not None and past.newest.continues_a_lost_one:
             self._continued = past.newest.turn_id
 
+    @property
+    def connector_name(self) -> str:
+        """As the registry knows it, without a variant."""
+        return self._connector.name
+
+    async def fork_from(self, origin: Conversation, records: Sequence[JsonValue]) -> None:
+        """Goes on from where `origin` is; `records` is what the connector wants to remember of it."""
+        for record in records:
+            self._memory.append(record)
+        await self._delegate(origin._delegation)
+
+    def remembered(self) -> Sequence[JsonValue]:
+        """What the connector has noted, private to it."""
+        return self._memory.records()
+
     async def go_on(self, past: Past) -> None:
         """Closes what a dead process left open, by the capability `resume` (contract 6)."""
         running, turn = self._current, past.newest

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from connectors.claude.argv import Launch, launch, login_of, needs_isolated_home
+from connectors.claude.argv import Launch, Start, launch, login_of, needs_isolated_home
 from connectors.claude.config import RESTRICTED_OPTIONS, ClaudeOptions, read_options
 from connectors.claude.connector import ClaudeConnector
-from connectors.claude.versions import MINIMUM, check_version, parse_version
+from connectors.claude.versions import MINIMUM, Version, check_version, features_of, parse_version
 from contract_tests.requirements import requirement
 from harness.contract import ConversationOptions, Effort, Limits, ToolDescriptor
 from harness.errors import ConnectorUnavailable, InvalidArgument, NotSupported
@@ -24,10 +24,17 @@ def started(
     environ: dict[str, str] = WITH_KEY,
     home: Path | None = None,
     resume: bool = False,
+    version: Version = (2, 1, 332),
 ) -> Launch:
     options = options or ConversationOptions()
     return launch(
-        "/x/claude", options, claude or ClaudeOptions(), session_id="u-1", resume=resume, environ=environ, home=home
+        "/x/claude",
+        options,
+        claude or ClaudeOptions(),
+        start=Start("u-1", resumes=resume),
+        features=features_of(version),
+        environ=environ,
+        home=home,
     )
 
 
@@ -167,7 +174,7 @@ def test_a_wrong_option_is_refused_by_name_and_never_repeated(text: str, named: 
     with pytest.raises(InvalidArgument) as refused:
         read_options(ConversationOptions(connector_options_json=text))
     assert named in refused.value.message
-    assert "known options: base_url, command, env" in refused.value.message
+    assert "known options: background_tasks, bare, base_url" in refused.value.message
 
 
 @requirement("R-K2")
