@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any
@@ -12,7 +12,9 @@ from harness.contract.delegation import RequestPolicy
 from harness.contract.options import ConversationOptions
 from harness.local import LocalHarness
 from harness.orchestrator.approvals import Answers, ApprovalMode, Approver
-from harness.orchestrator.conversation import ConversationHandle, open_conversation
+from harness.orchestrator.conversation import ConversationHandle
+from harness.orchestrator.mcp_config import McpServer
+from harness.orchestrator.opening import open_conversation
 from harness.policy import Policy
 from harness.registry import Registry
 from harness.remote import RemoteHarness
@@ -56,8 +58,9 @@ class Connection:
         approver: Approver | ApprovalMode | str = ApprovalMode.DENY,
         answers: Answers | None = None,
         policy: Policy | RequestPolicy | None = None,
+        servers: Sequence[McpServer] = (),
     ) -> AsyncGenerator[ConversationHandle]:
-        """One conversation with these tools; everything is closed when it is left.
+        """One conversation with these tools and MCP servers; everything is closed when it is left.
 
         `policy` decides what it can, then `approver` decides approvals and questions (denied by default); `answers` are
         for questions known beforehand.
@@ -68,7 +71,13 @@ class Connection:
         async with (
             self as llm,
             open_conversation(
-                llm, tools=tools, options=wanted, approver=approver, answers=answers, policy=policy
+                llm,
+                tools=tools,
+                options=wanted,
+                approver=approver,
+                answers=answers,
+                policy=policy,
+                servers=servers,
             ) as handle,
         ):
             yield handle

@@ -13,7 +13,7 @@ from contract_tests.requirements import requirement
 from harness import run_to_completion
 from harness.contract import AudioBlock
 from harness.orchestrator.completion import Completion
-from harness.orchestrator.conversation import open_conversation
+from harness.orchestrator.opening import open_conversation
 
 
 def results(completion: Completion) -> list[Any]:

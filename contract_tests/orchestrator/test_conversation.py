@@ -14,7 +14,7 @@ from harness import connect
 from harness.contract import TextDelta
 from harness.errors import PeerLost
 from harness.local import LocalHarness
-from harness.orchestrator.conversation import open_conversation
+from harness.orchestrator.opening import open_conversation
 from harness.registry import Registry
 from harness.turn.events import text_delta
 

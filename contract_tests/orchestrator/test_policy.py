@@ -26,8 +26,8 @@ from harness.contract import (
 from harness.errors import PeerProtocolError
 from harness.orchestrator.approvals import Asking, Waiting
 from harness.orchestrator.completion import Completion
-from harness.orchestrator.conversation import open_conversation
 from harness.orchestrator.lines import Line, ResponseLine
+from harness.orchestrator.opening import open_conversation
 from harness.policy import Asked, Changed, Denied, Policy, PolicyCall, rule_of_text
 
 MINUTE = Timeouts(approval_ms=60_000)
@@ -251,6 +251,20 @@ async def test_hooks_deny_ask_and_change_on_every_route(route: str) -> None:
         assert tool.names == ["copy"]
     else:
         assert [one.updated_arguments_json for one in peer.answers] == [None, '{"name": "copy"}', None]
+
+
+@requirement("orchestrator:policy:decides")
+@pytest.mark.parametrize("kind", KINDS)
+async def test_delegated_part_is_decided_by_the_peer_and_the_rest_still_arrives(kind: str) -> None:
+    def run(command: str) -> dict[str, Any]:
+        return {"approval": {"tool": "Bash", "arguments": {"command": command}}}
+
+    policy = rules(allow=["Bash(git status)", "Bash(git diff *)"])
+    with anyio.fail_after(20):
+        async with open_llm(kind, [[run("git status"), run("git diff x"), run("rm x"), {"text": "done"}]]) as llm:
+            done = await run_to_completion(llm, "go", policy=policy, delegate_policy=True)
+    asked = [(json.loads(call.arguments or "")["command"], call.outcome) for call in done.calls]
+    assert asked == [("git diff x", "ok"), ("rm x", "refused")]
 
 
 @requirement("R-D11")

@@ -14,7 +14,7 @@ from contract_tests.orchestrator.http_peer import serving_mcp
 from contract_tests.peers.mcp_sdk_server import Peer
 from contract_tests.requirements import requirement
 from contract_tests.source_tree import ROOT
-from harness import LocalHarness, Registry, RemoteHarness, run_to_completion
+from harness import LocalHarness, Registry, RemoteHarness, connect, run_to_completion
 from harness.contract import InternalToolFinished, ToolSourceDescriptor
 from harness.errors import InvalidArgument
 from harness.orchestrator.lines import ItemLine, Line, SourceLine
@@ -86,3 +86,14 @@ async def test_place_of_the_peer_follows_from_how_it_is_reached() -> None:
         assert place_of(llm) == PeerPlace.BESIDE_US
     assert place_of(RemoteHarness("http://127.0.0.1:8800")) == PeerPlace.BEHIND_A_SERVER
     assert place_of(RemoteHarness("http://192.168.1.9:8800")) == PeerPlace.ON_ANOTHER_MACHINE
+
+
+@requirement("orchestrator:sources:mixed")
+async def test_connection_takes_servers_too() -> None:
+    steps = [{"calls": [{"name": "echo", "arguments": {"a": 1}}]}, {"message": "done"}]
+    registry = Registry({"fake": FakeConnector([steps])})
+    servers = [stdio("rough", delegate=Delegate.NEVER)]
+    with anyio.fail_after(30):
+        async with connect("fake", registry=registry).conversation(servers=servers) as conversation:
+            done = await conversation.ask("go")
+    assert [(call.tool, call.outcome) for call in done.calls] == [("echo", "ok")]

@@ -14,8 +14,9 @@ from harness.contract.options import ConversationOptions, TurnOptions
 from harness.orchestrator.approvals import Answers, ApprovalMode, Approver
 from harness.orchestrator.caller import Caller
 from harness.orchestrator.completion import Completion
-from harness.orchestrator.conversation import MessageContent, OnItem, OnLine, open_conversation
+from harness.orchestrator.conversation import MessageContent, OnItem, OnLine
 from harness.orchestrator.mcp_config import McpServer
+from harness.orchestrator.opening import open_conversation
 from harness.orchestrator.tool_registry import ToolRegistry, ToolSource
 from harness.policy import Policy
 
