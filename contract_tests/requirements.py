@@ -91,6 +91,7 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement(
             "cli:requests", "What waits at a server is listed and answered from another process.", "contract 1"
         ),
+        Requirement("policy:delegation:house", "What a caller delegates never passes by the server's policy.", "contract 1"),
         Requirement("policy:probes", "A fixed table of bypasses is ruled as expected.", "ours"),
         Requirement(
             "policy:delegation:never-wider",

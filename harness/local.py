@@ -37,7 +37,7 @@ from harness.errors import (
     UnknownConversation,
     unwrapped,
 )
-from harness.policy import Policy
+from harness.policy import Policy, narrowed
 from harness.registry import Registry
 from harness.settings import Rights, Settings
 from harness.store.port import ConversationRecord, Store, Summary
@@ -227,6 +227,9 @@ class LocalHarness:
         if not self._rights.programs and policy.mode in _WIDENING_MODES:
             raise Forbidden(f"this caller may not use the mode '{policy.mode}'")
         conversation = await self._conversation(conversation_id, to_write=True)
+        if self._house.policy is not None:  # what the peer decides itself never comes by the house's own policy
+            options = conversation.options
+            policy = narrowed(policy, self._house.policy, connector=options.connector, cwd=options.cwd or ".")
         await conversation.delegate_request_policy(policy)
 
     # ConversationDirectory

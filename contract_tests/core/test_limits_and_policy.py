@@ -198,3 +198,29 @@ async def test_house_denies_a_callers_tool_and_never_runs_one() -> None:
             peer.withdraw("c2")
             peer.end()
             await talk.end()
+
+
+@requirement("policy:delegation:house")
+async def test_policy_that_a_caller_delegates_never_passes_by_the_house(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer = Puppet(supports_request_policy_delegation=True)
+    seen: list[RequestPolicy | None] = []
+
+    rules = RequestPolicy(deny=[rule_of_text("Bash(rm *)")])
+    opens = peer.open_session
+
+    def open_session(options: Any, delegation: Any, log: Any) -> Any:
+        seen.append(delegation.request_policy)
+        return opens(options, delegation, log)
+
+    monkeypatch.setattr(peer, "open_session", open_session)
+    with anyio.fail_after(5):
+        async with house(peer, rules) as llm:
+            talk = await opened(llm, peer)
+            asked = RequestPolicy(mode="bypass", allow=[rule_of_text("Bash"), rule_of_text("Read")])
+            await llm.delegate_request_policy(talk.conversation_id, asked)
+            await talk.say()
+            peer.end()
+            await talk.end()
+    [given] = seen
+    assert given is not None
+    assert (given.mode, [rule.tool for rule in given.allow]) == ("default", ["Read"])

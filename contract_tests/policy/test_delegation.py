@@ -26,6 +26,7 @@ from harness.policy import (
     Verdict,
     decide,
     delegated,
+    narrowed,
     rule_of_text,
     rule_text,
 )
@@ -254,6 +255,29 @@ def test_dont_ask_is_handed_over_only_with_all_that_is_allowed(place: Place) -> 
     cut = RequestPolicy(mode="dont_ask", allow=[rule_of_text("Bash(git *)")])
     modes = [delegated(Policy(one), connector="claude", cwd=place.cwd).mode for one in (kept, cut)]
     assert modes == ["dont_ask", "default"]
+
+
+@requirement("policy:delegation:house")
+@pytest.mark.parametrize(
+    ("house", "allowed", "mode"),
+    [
+        (RequestPolicy(), ["Bash", "Read"], "accept_edits"),
+        (RequestPolicy(deny=[rule_of_text("Bash(rm *)")]), ["Read"], "default"),
+        (RequestPolicy(ask=[rule_of_text("B*")]), ["Read"], "default"),
+        (RequestPolicy(deny=[rule_of_text("*")]), [], "default"),
+        (RequestPolicy(mode="read_only"), [], "default"),
+        (RequestPolicy(mode="dont_ask", allow=[rule_of_text("Bash")]), [], "default"),
+        (RequestPolicy(mode="bypass"), ["Bash", "Read"], "accept_edits"),
+    ],
+)
+def test_caller_hands_over_nothing_that_the_house_may_object_to(
+    house: RequestPolicy, allowed: list[str], mode: str, place: Place
+) -> None:
+    asked = RequestPolicy(mode="accept_edits", allow=[rule_of_text("Bash"), rule_of_text("Read")])
+    left = narrowed(asked, Policy(house), connector="claude", cwd=place.cwd)
+    assert ([rule_text(rule) for rule in left.allow], left.mode) == (allowed, mode)
+    hooked = narrowed(asked, Policy(house, [lambda call: None]), connector="claude", cwd=place.cwd)
+    assert (hooked.allow, hooked.mode) == ([], "default")
 
 
 def test_scene_is_the_one_of_the_probes(place: Place) -> None:

@@ -50,6 +50,25 @@ def delegated(
     )
 
 
+def narrowed(asked: RequestPolicy, house: Policy, *, connector: str | None, cwd: str) -> RequestPolicy:
+    """What is left of a policy that a caller wants to hand to the peer where the house has one of its own.
+
+    What the peer decides by itself never comes by the house, so nothing is handed over that the house would refuse, or
+    that its rules or hooks may speak about.
+    """
+    rules = house.rules
+    is_strict = rules.mode in (PolicyMode.READ_ONLY, PolicyMode.DONT_ASK)
+    allow, mode = ([], _refusing(asked.mode)) if is_strict else (asked.allow, asked.mode)
+    both = asked.model_copy(
+        update={"mode": mode, "allow": allow, "deny": [*asked.deny, *rules.deny], "ask": [*asked.ask, *rules.ask]}
+    )
+    return delegated(Policy(both, house.hooks), connector=connector, cwd=cwd)
+
+
+def _refusing(mode: PolicyMode | str) -> PolicyMode:
+    return PolicyMode(mode) if mode in (PolicyMode.READ_ONLY, PolicyMode.DONT_ASK) else PolicyMode.DEFAULT
+
+
 def _form(rule: PolicyRule) -> Form | None:
     """Null for everything that a peer might read differently."""
     if not is_literal(rule.tool) or rule.kind not in (None, RequestKind.APPROVAL) or len(rule.arguments) > 1:
