@@ -68,6 +68,8 @@ class Plan:
     """How long each write takes, in turns of the loop."""
     is_late: bool = False
     """The next life begins after every deadline."""
+    declines: bool = False
+    """The host declines the question, which expires otherwise."""
     fault: Literal["release before append", "accept before append"] | None = None
     """What a broken build does."""
 
@@ -237,7 +239,7 @@ class Host:
             if is_cancelled and answered >= self.plan.cancels_after and not state.cancel_requested:
                 await self.llm.cancel_turn(*ids)
                 self.diary.note("cancelled", turn=turn_id)
-            elif waiting := [one for one in state.pending_requests if one.kind != "user_question"]:
+            elif waiting := [one for one in state.pending_requests if self._answers(one)]:
                 chosen: list[HostRequest] = []
                 while waiting and len(chosen) < self.plan.batch:
                     pick = picks.pop(0) if picks else 0
@@ -254,8 +256,11 @@ class Host:
             if state.sequence_no == since and state.status not in TERMINAL and not self._has_work(state):
                 state = await self._poll(ids, since, WAIT_MS)
 
+    def _answers(self, request: HostRequest) -> bool:
+        return self.plan.declines or request.kind != "user_question"
+
     def _has_work(self, state: TurnState) -> bool:
-        return any(request.kind != "user_question" or self.clock is not None for request in state.pending_requests)
+        return any(self._answers(request) or self.clock is not None for request in state.pending_requests)
 
     async def _poll(self, ids: tuple[str, str], since: int, max_wait_ms: int) -> TurnState:
         state = await self.llm.poll_turn(*ids, since, max_wait_ms)
@@ -275,6 +280,8 @@ class Host:
 def answer_to(request: HostRequest) -> HostResponse:
     if request.kind == "approval":
         return HostResponse(request_id=request.request_id, selected_option="allow_once")
+    if request.kind == "user_question":
+        return HostResponse(request_id=request.request_id, action="decline")
     return HostResponse(request_id=request.request_id, content=as_content(f"answer to {request.request_id}"))
 
 
