@@ -10,7 +10,7 @@ PEERS ?= $(shell awk '!/^\#/ { print $$1 }' peers.txt)
 # pyright's launcher would ask the network whether there is a newer pyright: ours is pinned. Findings are not affected.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test test-live peers setup-local pins
+.PHONY: help setup demo test test-live soak peers setup-local pins
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -27,6 +27,9 @@ test: setup ## Run every check and every test, stop at the first that fails
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pyright --warnings --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest
+
+soak: setup ## Search far longer for a crash that breaks a promise
+	HARNESS_SOAK=1 $(BIN)/python -m pytest contract_tests/core/test_crash_points.py contract_tests/core/test_crash_http.py
 
 peers: ## Install the agents that live tests talk to into .peers (PEERS=codex for one)
 	@command -v npm >/dev/null || { echo "the agents are npm packages: install Node.js, which brings npm" >&2; exit 1; }
