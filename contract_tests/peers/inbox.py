@@ -1,6 +1,6 @@
-"""A person at the HTTP inbox, in a process of their own: sees what waits and allows it once. Standard library only.
+"""A person at the HTTP inbox, in a process of their own: sees what waits and allows it once (`inbox.py URL TOKEN`).
 
-    inbox.py URL TOKEN
+Standard library only.
 """
 
 import json
