@@ -91,7 +91,9 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement(
             "cli:requests", "What waits at a server is listed and answered from another process.", "contract 1"
         ),
-        Requirement("policy:delegation:house", "What a caller delegates never passes by the server's policy.", "contract 1"),
+        Requirement(
+            "policy:delegation:house", "What a caller delegates never passes by the server's policy.", "contract 1"
+        ),
         Requirement("policy:probes", "A fixed table of bypasses is ruled as expected.", "ours"),
         Requirement(
             "policy:delegation:never-wider",
@@ -1189,6 +1191,17 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "claude:life:structured-output",
             "A schema gives a value that fits it, beside tools, and shows nothing of how the CLI does it.",
             "contract 2",
+        ),
+        Requirement("R-A2", "A call held for minutes arrives, on each transport we ship.", "R-A2"),
+        Requirement("R-A5", "A tool may take longer than every watchdog that is known.", "R-A5"),
+        Requirement("R-D1", "The CLI's input stays open, so that every approval can be answered.", "R-D1"),
+        Requirement("R-D3", "An approval may take as long as a person does.", "R-D3"),
+        Requirement("R-D6", "An answer that nothing follows is told as a stall; waiting for the host is none.", "R-D6"),
+        Requirement("R-D8", "A stall names the calls of which nothing was heard.", "R-D8"),
+        Requirement("R-E4", "Conversations have processes and tools of their own.", "R-E4"),
+        Requirement("R-J5", "Only programs are started, never scripts of a shell, and never by one.", "R-J5"),
+        Requirement(
+            "claude:life:lost-continues", "After a crash a conversation goes on by itself where asked to.", "contract 6"
         ),
         Requirement("R-B2", "Images of 10 MB pass in prompts and results.", "R-B2"),
         Requirement("R-F2", "A session taken up without its history is told, never passed over in silence.", "R-F2"),

@@ -22,10 +22,10 @@ def find_program(claude: ClaudeOptions, environ: Mapping[str, str]) -> Path:
     """The option `command`, else the CLI in the wheel of the extra, else `claude` on PATH.
 
     Raises:
-        ConnectorUnavailable: there is none; says what to type.
+        ConnectorUnavailable: there is none, or only one that would have to be run by a shell; says what to type.
     """
     if claude.command is not None:
-        return claude.command
+        return _native(claude.command)
     # looked up, not imported: the package would cost a second and we need only its binary
     package = importlib.util.find_spec("claude_agent_sdk")
     if package is not None and package.origin is not None:
@@ -35,7 +35,14 @@ def find_program(claude: ClaudeOptions, environ: Mapping[str, str]) -> Path:
     on_path = shutil.which("claude", path=environ.get("PATH"))
     if on_path is None:
         raise ConnectorUnavailable(f"the Claude Code CLI is not installed; type: {HOW_TO_INSTALL}")
-    return Path(on_path)
+    return _native(Path(on_path))
+
+
+def _native(program: Path) -> Path:
+    """A shim of a package manager cannot be started without a shell, which would read its arguments as commands."""
+    if program.suffix.lower() in (".cmd", ".bat", ".ps1"):
+        raise ConnectorUnavailable(f"'{program}' is a script for a shell and no program; type: {HOW_TO_INSTALL}")
+    return program
 
 
 class ProgramVersions:

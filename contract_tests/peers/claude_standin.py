@@ -8,6 +8,8 @@
     pieces             write everything from now on in pieces of 7 bytes
     grandchild         start a process in a session of its own; its pid is the message
     deaf               ignore SIGTERM and interrupts from now on
+    ask:NAME           ask whether the tool NAME may run; the answer's behaviour is the message
+    unasked:NAME       the model calls the tool NAME, and nothing comes of it
     hang               never answer; an interrupt ends it unless deaf
     half-line-die      write half a line and be killed
     exit:CODE          leave
@@ -112,6 +114,17 @@ def call(count):
     return " ".join(result["content"][0]["text"] for result in said)
 
 
+def ask(name):
+    state["n"] += 1
+    one = f"toolu_{os.getpid()}_{state['n']}"
+    message({"type": "tool_use", "id": one, "name": name, "input": {"command": "ls"}}, stop="tool_use")
+    asked = {"subtype": "can_use_tool", "tool_name": name, "input": {"command": "ls"}, "tool_use_id": one}
+    put({"type": "control_request", "request_id": "ask_" + one, "request": asked})
+    while "ask_" + one not in answers and state["interrupt"] is None:
+        read()
+    return answers["ask_" + one]["response"]["behavior"] if "ask_" + one in answers else "nothing"
+
+
 def hang():
     while state["interrupt"] is None or state["deaf"]:
         read()
@@ -128,6 +141,12 @@ def step(order):
         return pattern * (int(rest) // size)
     if name == "call":
         return "results: " + call(int(rest))
+    if name == "ask":
+        return ask(rest)
+    if name == "unasked":
+        state["n"] += 1
+        one = f"toolu_{os.getpid()}_{state['n']}"
+        message({"type": "tool_use", "id": one, "name": rest, "input": {}}, stop="tool_use")
     if name == "stderr":
         os.set_blocking(2, True)
         sys.stderr.write("e" * int(rest))
