@@ -167,6 +167,12 @@ def reap_stale(records: Iterable[ProcessRecord], *, grace_seconds: float = GRACE
     return end_family(found, grace_seconds=grace_seconds)
 
 
+def resident_bytes(records: Collection[ProcessRecord]) -> int:
+    """What is resident of the peers and all they started; 0 when none of them lives."""
+    family = find_family({record.mark for record in records})
+    return sum(_resident_bytes(process.pid) for process in family.living)
+
+
 def end_family(records: Collection[ProcessRecord], *, grace_seconds: float = GRACE_SECONDS) -> int:
     """SIGTERM to the peers, grace, SIGKILL to everything that is left. Gives how many processes there were."""
     marks = {record.mark for record in records}
@@ -231,6 +237,14 @@ def _is_still(process: ProcessId) -> bool:
     """Whether the number is still this process's, be it a zombie."""
     stat = read_stat(process.pid)
     return stat is not None and stat.start_time == process.start_time
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        pages = int(_read(f"/proc/{pid}/statm").split()[1])
+    except (OSError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _limit(mark: str) -> int:

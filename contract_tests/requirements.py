@@ -634,6 +634,12 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "A build that promises before it writes is found out by the same search.",
             "ours",
         ),
+        Requirement(
+            "R-C6",
+            "What the peers of a crashed server left running is ended at the next start, by recorded mark, pid and "
+            "start time; what a live one runs is left alone.",
+            "R-C6",
+        ),
         # --- every ConversationalLLM, in process and over HTTP ------------------------------------------------------
         Requirement(
             "llm:turn:tool-calls",

@@ -145,6 +145,15 @@ class Reaps(Protocol):
 
 
 @runtime_checkable
+class Weighs(Protocol):
+    """A connector that can say what its peers take of this machine."""
+
+    def resident_bytes(self, records: Sequence[JsonValue]) -> int:
+        """The memory of the living processes recorded in a conversation's `SessionLog`; 0 when none lives."""
+        ...
+
+
+@runtime_checkable
 class Forks(Protocol):
     """A connector whose conversations can go on twice from one point (capability `fork`)."""
 

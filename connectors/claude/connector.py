@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from functools import partial
 from uuid import uuid4
 
-import anyio.to_thread
-
-from connectors._family import ProcessRecord, reap_stale
+from connectors._recorded import RecordedProcesses
 from connectors.claude.argv import Handed, Launch, Start
 from connectors.claude.capabilities import capabilities_of
 from connectors.claude.config import RESTRICTED_OPTIONS
 from connectors.claude.installed import ProgramVersions, noted_version
 from connectors.claude.login import login_of_program
-from connectors.claude.memory import Memory, forked, memory_of, processes_in
+from connectors.claude.memory import Memory, forked, memory_of
 from connectors.claude.opening import opened
 from connectors.claude.plan import Plan, planned
 from connectors.claude.session import ClaudeSession, ResumeFailed
@@ -29,7 +26,7 @@ from harness.contract.value import JsonValue
 from harness.turn.events import notice
 
 
-class ClaudeConnector:
+class ClaudeConnector(RecordedProcesses):
     """Reaches the Claude Code CLI over its control protocol; the host's tools go through it, or over a bridge."""
 
     name = "claude"
@@ -65,12 +62,6 @@ class ClaudeConnector:
     def forked(self, records: Sequence[JsonValue]) -> Sequence[JsonValue]:
         """What a conversation remembers that goes on from this one by itself."""
         return forked(records)
-
-    async def reap(self, records: Sequence[JsonValue]) -> None:
-        """Ends what processes of a dead conversation left."""
-        stale = [ProcessRecord(*one) for one in processes_in(records)]
-        if stale:
-            await anyio.to_thread.run_sync(partial(reap_stale, stale))
 
     @asynccontextmanager
     async def _open(self, plan: Plan, log: SessionLog) -> AsyncGenerator[Session]:

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from connectors._json import JsonObject, object_in, objects_in, text_in
+from connectors._json import JsonObject, object_in, text_in
 from harness.contract.value import JsonValue
 
 _SESSION = "claude_session"
 _TURN = "claude_turn"
 _OPTIONS = "claude_turn_options"
 _FORK = "claude_fork"
-_PROCESS = "claude_process"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +84,6 @@ def forked(records: Sequence[JsonValue]) -> list[JsonValue]:
     if memory.session_id is None:
         return [] if memory.fork is None else [_fork_record(memory.fork)]
     return [_fork_record(Fork(memory.session_id, memory.last_message))]
-
-
-def process_started(mark: str, pid: int, start_time: int) -> JsonValue:
-    return {_PROCESS: {"mark": mark, "pid": pid, "start_time": start_time}}
-
-
-def processes_in(records: Sequence[JsonValue]) -> list[tuple[str, int, int]]:
-    """Mark, pid and start time of each process that was started."""
-    found: list[tuple[str, int, int]] = []
-    for told in (object_in(one[_PROCESS]) for one in objects_in([*records]) if _PROCESS in one):
-        pid, start_time = told.get("pid"), told.get("start_time")
-        if isinstance(pid, int) and isinstance(start_time, int):
-            found.append((text_in(told.get("mark")), pid, start_time))
-    return found
 
 
 def _fork_record(fork: Fork) -> JsonValue:

@@ -12,6 +12,7 @@ import anyio
 
 from bridge_mcp.http import BridgeAddress, open_endpoint
 from connectors._process import PeerProcess, open_process
+from connectors._recorded import process_note
 from connectors.claude.argv import SERVER_NAME, Handed, Start
 from connectors.claude.bridge_route import BridgeRoute
 from connectors.claude.delegation import allowed_tool_names, delegated_servers, policy_flags
@@ -19,7 +20,7 @@ from connectors.claude.gate import Gate
 from connectors.claude.history_check import HistoryCheck
 from connectors.claude.host_tools import HostTools
 from connectors.claude.mcp_config import bridge_server, config_file
-from connectors.claude.memory import Memory, process_started
+from connectors.claude.memory import Memory
 from connectors.claude.plan import Plan
 from connectors.claude.protocol import ClaudeProtocol, Setting
 from connectors.claude.session import ClaudeSession, Conditions
@@ -62,7 +63,7 @@ async def opened(
                 tuple(policy_flags(delegation.request_policy)),
             )
             process = await stack.enter_async_context(_process(plan, version, start, handed))
-            log.append(process_started(process.mark, process.pid, process.start_time))
+            log.append(process_note(process.record))
             conditions = Conditions(plan, version, shape, is_fresh=not start.resumes and start.fork is None)
             session = ClaudeSession(process, protocol, conditions, route=route, log=log)
             told = await session.start(bridge)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from harness.connector import Connector, DryRun, Forks, Reaps, Session, SessionLog
+from harness.connector import Connector, DryRun, Forks, Reaps, Session, SessionLog, Weighs
 from harness.contract.capabilities import LlmCapabilities
 from harness.contract.delegation import Delegation
 from harness.contract.options import ConversationOptions
@@ -39,6 +39,9 @@ class WrappedConnector:
     async def reap(self, records: Sequence[JsonValue]) -> None:
         if isinstance(self._connector, Reaps):
             await self._connector.reap(records)
+
+    def resident_bytes(self, records: Sequence[JsonValue]) -> int:
+        return self._connector.resident_bytes(records) if isinstance(self._connector, Weighs) else 0
 
     def forked(self, records: Sequence[JsonValue]) -> Sequence[JsonValue]:
         return self._connector.forked(records) if isinstance(self._connector, Forks) else ()

@@ -10,11 +10,13 @@ from typing import Any
 import anyio
 import pytest
 
+from connectors._family import ProcessRecord
+from connectors._recorded import process_note
 from connectors.claude import ClaudeConnector
 from connectors.claude.capabilities import capabilities_of
 from connectors.claude.config import ClaudeOptions
 from connectors.claude.history_check import HistoryCheck
-from connectors.claude.memory import Fork, forked, memory_of, process_started, session_begun, turn_ended
+from connectors.claude.memory import Fork, forked, memory_of, session_begun, turn_ended
 from connectors.claude.turn_shape import shape_of, shaped
 from connectors.claude.versions import TESTED, Version, features_of, version_notices
 from contract_tests.connectors.claude.cli import ENVIRONMENT, needs_cli, open_claude, result
@@ -232,7 +234,7 @@ async def test_what_the_processes_of_a_dead_server_left_is_ended(tmp_path: Path)
     stat = Path(f"/proc/{left.pid}/stat").read_text().rpartition(")")[2].split()
     try:
         with anyio.fail_after(10):
-            await ClaudeConnector(ENVIRONMENT).reap([None, process_started(mark, left.pid, int(stat[19]))])
+            await ClaudeConnector(ENVIRONMENT).reap([None, process_note(ProcessRecord(mark, left.pid, int(stat[19])))])
             await anyio.to_thread.run_sync(left.wait)
     finally:
         left.kill()
