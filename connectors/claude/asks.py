@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from connectors._json import JsonObject, object_in, plain_text_in
-from connectors.claude.denials import Denials
+from connectors._json import JsonObject, plain_text_in
 from connectors.claude.messages import ModelCall
 from connectors.claude.permissions import approval_of, permission_of
 from connectors.claude.questions import ASK_TOOL, answered_input, elicitation_of, elicited, questions_of
@@ -21,15 +20,12 @@ def request_of(body: JsonObject, peer_request_id: str, written: ModelCall | None
     return approval_of(body, peer_request_id, written)
 
 
-def answer_of(body: JsonObject, request: HostRequest, response: HostResponse, denials: Denials) -> JsonObject:
+def answer_of(body: JsonObject, request: HostRequest, response: HostResponse) -> JsonObject:
     """The host's answer in the CLI's words."""
     if body.get("subtype") == ELICITATION:
         return elicited(body, request, response)
     answer = answered_input if body.get("tool_name") == ASK_TOOL else permission_of
-    permission = answer(body, request, response)
-    if permission["behavior"] == "deny" and denials.note(request.tool_name or "", object_in(body.get("input"))):
-        permission["interrupt"] = True
-    return permission
+    return answer(body, request, response)
 
 
 def closed(body: JsonObject, reason: str) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Stops a model that asks again and again for what was denied. Pure."""
+"""Stops a model that calls again and again what the policy denies, unseen by the host. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import json
 from connectors._json import JsonObject
 from harness.errors import LoopGuard
 
-LIMIT = 5
+LIMIT = 3
 
 
 class Denials:
-    """Counts the equal denials of one turn.
+    """Counts the equal denials of one turn; those of the host are counted where its answers are.
 
     A model that hears only no has been seen to go on for hundreds of calls, where nobody was there to stop it.
     """

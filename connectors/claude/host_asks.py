@@ -6,7 +6,6 @@ from bridge_mcp.protocol import CallRaised
 from connectors._json import JsonObject, object_in, plain_text_in
 from connectors.claude.asks import ELICITATION, answer_of, closed, request_of, tool_use_id
 from connectors.claude.control import ControlWire
-from connectors.claude.denials import Denials
 from connectors.claude.gate import Gate, hook_answer
 from connectors.claude.host_tools import HostTools
 from connectors.claude.permissions import own_suggestions
@@ -108,7 +107,7 @@ def _ruled(ruling: Ruling, call_id: str, arguments: JsonObject, turn: TurnReader
 
 
 def _answered(asked: JsonObject, request: HostRequest, response: HostResponse, turn: TurnReader | None) -> JsonObject:
-    answer = answer_of(asked, request, response, turn.denials if turn else Denials())
+    answer = answer_of(asked, request, response)
     if turn is not None and answer.get("behavior") == "deny":
         turn.denied(request.call_id)
     return answer

@@ -23,6 +23,7 @@ _REASONS = {
     "invalid_request": "request",
     "server_error": "server",
 }
+_API_FIGURES = ("cache_read_input_tokens", "cache_creation_input_tokens", "input_tokens", "output_tokens")
 _STATUS_REASONS = {401: "auth", 402: "billing", 403: "auth", 429: "rate_limit", 529: "overloaded"}
 
 
@@ -113,6 +114,34 @@ class UsageMeter:
             if any(rest.get(name) for name in ("inputTokens", "outputTokens", "costUSD")):
                 differences[model] = rest
         return differences
+
+
+class RunningUsage:
+    """The figures of a turn that still runs: of each message what came with its start and its end, counted once."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str | None, JsonObject] = {}
+        self._ended: list[UsageInfo] = []
+
+    def see(self, event: JsonObject, parent: str | None) -> bool:
+        """Reads an event of the model's API; true when there is more to tell."""
+        if event.get("type") == "message_start":
+            self._begun[parent] = object_in(object_in(event.get("message")).get("usage"))
+        elif event.get("type") == "message_delta" and parent in self._begun:
+            # at the end some servers say nothing, or 0, about the input
+            used = self._begun.pop(parent) | {name: n for name, n in object_in(event.get("usage")).items() if n}
+            read, written, plain, output = (_count(used, name) for name in _API_FIGURES)
+            known = [figure for figure in (read, written, plain) if figure is not None]
+            if known or output is not None:
+                self._ended.append(UsageInfo(input_tokens=sum(known) if known else None, output_tokens=output))
+                return True
+        return False
+
+    def total(self, model_calls: int) -> UsageInfo:
+        total: UsageInfo | None = None
+        for usage in self._ended:
+            total = add_usage(total, usage)
+        return add_usage(total, UsageInfo(model_calls=model_calls)) or UsageInfo()
 
 
 def _by_model(value: JsonValue) -> dict[str, JsonObject]:

@@ -60,8 +60,6 @@ def planned(options: ConversationOptions, environ: Mapping[str, str], delegation
         ContentNotSupported: a history that cannot be told as text.
     """
     claude = read_options(options)
-    if options.limits.token_budget is not None:
-        raise NotSupported("connector 'claude' cannot keep a 'token_budget'; use 'cost_budget_usd'")
     if options.resume_from is not None:
         raise NotSupported("connector 'claude' cannot take up a session by 'resume_from'")
     with_history(options.history, [])

@@ -12,7 +12,7 @@ from connectors._json import JsonObject, number_in, object_in, objects_in, plain
 from connectors._text import without_surrogates
 from connectors.claude.denials import Denials
 from connectors.claude.messages import MessageReader, ModelCall
-from connectors.claude.outcome import UsageMeter, end_of
+from connectors.claude.outcome import RunningUsage, UsageMeter, end_of
 from harness.contract.output import StopReason
 from harness.contract.usage import UsageInfo, add_usage
 from harness.contract.value import JsonValue
@@ -64,6 +64,7 @@ class TurnReader:
         self.skipped_lines = 0
         self._ours = ours
         self._meter = meter
+        self._running = RunningUsage()
         self._usage: UsageInfo | None = None
         self._end: TurnEnded | TurnFailed | None = None
         self._tells_state = False
@@ -111,7 +112,8 @@ class TurnReader:
         parent = plain_text_in(line.get("parent_tool_use_id")) or None
         match kind:
             case "stream_event":
-                return self._with_repairs(self.messages.stream_event(object_in(line.get("event")), parent))
+                event = object_in(line.get("event"))
+                return [*self._with_repairs(self.messages.stream_event(event, parent)), *self._used(event, parent)]
             case "assistant":
                 return self._with_repairs(self._assistant(line, parent))
             case "user":
@@ -133,6 +135,12 @@ class TurnReader:
                 return self.unknown(f"'{kind[:80]}'")
 
     # inside
+
+    def _used(self, event: JsonObject, parent: str | None) -> list[TurnEvent]:
+        """What the turn has used so far, as far as the model's messages tell; the result has the last word."""
+        if not self._running.see(event, parent):
+            return []
+        return [UsageReported(self._running.total(len(self.messages.message_ids)))]
 
     def _assistant(self, line: JsonObject, parent: str | None) -> list[TurnEvent]:
         body = object_in(line.get("message"))

@@ -215,6 +215,18 @@ async def test_a_budget_ends_the_turn(tmp_path: Path) -> None:
     assert (seen.state.status, seen.state.stop_reason) == ("completed", "budget")
 
 
+@requirement("claude:turn:stop-reasons")
+async def test_a_budget_of_tokens_is_kept_while_the_turn_runs(tmp_path: Path) -> None:
+    used = {"input_tokens": 1500, "output_tokens": 50}
+    script = [{"text": "On.", "calls": [call("save")], "usage": used}] * 4 + [{"text": "never"}]
+    with anyio.fail_after(30):
+        async with open_claude(script, tmp_path, limits=Limits(token_budget=3000)) as claude:
+            seen = await claude.say(answer=lambda request: result(request, "ok"))
+            assert len(claude.model.requests) <= 3
+    assert (seen.state.status, seen.state.stop_reason) == ("completed", "budget")
+    assert seen.notices("limit_near")
+
+
 @requirement("R-L2")
 async def test_a_rate_limit_is_told_while_the_cli_tries_again(tmp_path: Path) -> None:
     script = [{"error": {"status": 429, "message": "slow down", "retry_after": 0}}, {"text": "fine"}]

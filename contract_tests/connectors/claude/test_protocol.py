@@ -444,6 +444,24 @@ def test_totals_of_the_process_become_differences_of_the_turn() -> None:
     assert first.reasoning_tokens is None
 
 
+@requirement("R-L1")
+def test_while_the_turn_runs_each_message_counts_once_and_the_result_has_the_last_word() -> None:
+    wire_ = Wire()
+    begun = wire.message_start("m1")
+    begun["event"]["message"]["usage"] = {"input_tokens": 7, "cache_read_input_tokens": 3, "output_tokens": 1}
+    ended = wire.event(
+        "message_delta", delta={"stop_reason": "tool_use"}, usage={"output_tokens": 9, "input_tokens": 0}
+    )
+    wire_.feed(begun, *wire.text_block(0, "a"), ended, begun, ended)
+    wire_.feed(wire.result(model_usage_since_last_result={"m": wire.USAGE}), wire.state("idle"))
+    seen = [event.usage for event in wire_.events if isinstance(event, UsageReported)]
+    assert [(one.input_tokens, one.output_tokens, one.model_calls) for one in seen] == [
+        (10, 9, 1),
+        (20, 18, 2),
+        (15, 5, 2),
+    ]
+
+
 _ERROR = {"is_error": True, "terminal_reason": "api_error", "stop_reason": "stop_sequence"}
 
 
