@@ -69,6 +69,9 @@ class Correlation:
         if call is not None:
             call.is_closed = True
 
+    def has_seen(self, call_id: str) -> bool:
+        return call_id in self._calls
+
     # from the bridge
 
     def find(

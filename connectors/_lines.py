@@ -1,9 +1,28 @@
 """Bytes into lines, for every peer that speaks one message per line. Pure."""
 
+from typing import Protocol
+
 from harness.errors import PeerProtocolError
 
 DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 _SHOWN_BYTES = 2000
+
+
+class Framer(Protocol):
+    """Cuts a byte stream into messages."""
+
+    @property
+    def unfinished_bytes(self) -> int:
+        """How much of a message has come whose end has not."""
+        ...
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Give the messages that `data` completes.
+
+        Raises:
+            PeerProtocolError: the stream cannot be cut any further.
+        """
+        ...
 
 
 class LineFramer:

@@ -27,7 +27,7 @@ from connectors._family import (
     kill_family,
     read_stat,
 )
-from connectors._lines import DEFAULT_MAX_LINE_BYTES, LineFramer
+from connectors._lines import DEFAULT_MAX_LINE_BYTES, Framer, LineFramer
 from connectors._pipes import Outbox, Tail
 from connectors._reaper_link import Reaper, current_reaper, leave_reaper
 from connectors._spawn import start_child
@@ -51,11 +51,12 @@ async def open_process(
     name: str | None = None,
     max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
     grace_seconds: float = _GRACE_SECONDS,
+    framer: Framer | None = None,
 ) -> AsyncGenerator["PeerProcess"]:
     """Start a CLI; leaving the block, however that happens, ends it and everything it started.
 
-    `env` is its whole environment (see `_environment.base_environment`), `name` is what errors call it. What the block
-    raises leaves it as it is.
+    `env` is its whole environment (see `_environment.base_environment`), `name` is what errors call it, `framer` cuts
+    its output where it does not speak in lines. What the block raises leaves it as it is.
 
     Raises:
         ConnectorUnavailable: the program is missing or cannot be run. One that starts and exits at once is a
@@ -73,7 +74,7 @@ async def open_process(
                 env=env,
                 cwd=cwd,
                 name=name or PurePath(argv[0]).name,
-                framer=LineFramer(max_line_bytes=max_line_bytes),
+                framer=framer or LineFramer(max_line_bytes=max_line_bytes),
                 reaper=reaper,
             )
         except Exception as error:
@@ -101,7 +102,7 @@ class PeerProcess:
         env: Mapping[str, str],
         cwd: str | os.PathLike[str] | None,
         name: str,
-        framer: LineFramer,
+        framer: Framer,
         reaper: Reaper,
     ) -> None:
         mark = secrets.token_hex(16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,19 @@ def version_text(version: Version) -> str:
     return ".".join(str(part) for part in version)
 
 
+def packaged_version(program: Path) -> Version | None:
+    """What the npm package that the program lies in says; null if it lies in none. Some agents know no `--version`."""
+    for folder in program.resolve().parents[:3]:
+        manifest = folder / "package.json"
+        if manifest.is_file():
+            try:
+                told: object = json.loads(manifest.read_text(encoding="utf-8")).get("version")
+            except (ValueError, AttributeError):
+                return None
+            return parse_version(told) if isinstance(told, str) else None
+    return None
+
+
 class ProgramVersions:
     """The versions of one kind of program; `remedy` is what to type where it is missing or strange."""
 
@@ -38,7 +52,7 @@ class ProgramVersions:
     async def version_of(
         self, program: Path, argv: Sequence[str], environ: Mapping[str, str], extra: Mapping[str, str] | None = None
     ) -> Version:
-        """What `argv` prints as its version; `program` is the file that tells whether it has changed.
+        """What its package says, else what `argv` prints; `program` is the file that tells whether it has changed.
 
         Raises:
             ConnectorUnavailable: it is missing, or does not print a version; says what to type.
@@ -48,7 +62,7 @@ class ProgramVersions:
         except OSError:
             raise ConnectorUnavailable(f"there is no program '{program}'; {self._remedy}") from None
         if key not in self._known:
-            self._known[key] = await self._printed(argv, environ, extra or {})
+            self._known[key] = packaged_version(program) or await self._printed(argv, environ, extra or {})
         return self._known[key]
 
     async def _printed(self, argv: Sequence[str], environ: Mapping[str, str], extra: Mapping[str, str]) -> Version:

@@ -78,14 +78,16 @@ class Playback:
 def peer_name(name: str, tools: Sequence[str]) -> str:
     """The peer's name of the caller's tool.
 
-    The same, else the one that ends in `__<name>`, else the one that is the name's beginning with a digest, else as it
-    stands.
+    The same, else the one that ends in `__<name>`, in `_<name>` or `-<name>`, else the one that is the name's beginning
+    with a digest, else as it stands.
     """
     if name in tools:
         return name
-    found = [tool for tool in tools if tool.endswith(f"__{name}")] or [
-        tool for tool in tools if _is_shortened(name, tool)
-    ]
+    found = (
+        [tool for tool in tools if tool.endswith(f"__{name}")]
+        or [tool for tool in tools if tool.endswith((f"_{name}", f"-{name}"))]
+        or [tool for tool in tools if _is_shortened(name, tool)]
+    )
     if len(found) > 1:
         raise ScriptMismatch(f"'{name}' fits several tools ({', '.join(found)}): write the full name")
     return found[0] if found else name
@@ -94,7 +96,7 @@ def peer_name(name: str, tools: Sequence[str]) -> str:
 def _is_shortened(name: str, tool: str) -> bool:
     """Whether the peer's `<prefix>__<beginning>_<digest>` may stand for a name that was too long for it."""
     stem = tool.rpartition("_")[0]
-    beginnings = (stem[found.end() :] for found in re.finditer("__", stem))
+    beginnings = (stem[found.end() :] for found in re.finditer("^|__|-", stem))
     return any(len(one) >= _SHORTEST_STEM and name.startswith(one) for one in beginnings)
 
 
