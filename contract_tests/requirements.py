@@ -132,6 +132,11 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement("R-D10", "One policy gives one answer, whatever the connector and the kind of request.", "R-D10"),
         Requirement("limits:prices", "The price table stands in where the provider tells no cost.", "contract 2"),
+        Requirement("conformance:replay", "A recording gives the trace it was made with, with no CLI here.", "R-M9"),
+        Requirement("conformance:replay:strict", "A replay notices every field of ours that changed.", "R-M9"),
+        Requirement("conformance:record:same", "Two recordings of one scenario differ where the peer does.", "R-M9"),
+        Requirement("conformance:drift", "What a peer does otherwise than recorded is told in words.", "R-M9"),
+        Requirement("verify:command", "`verify` plays scenarios live or replayed and tells each verdict.", "R-M9"),
         Requirement("canary:falls", "A peer that does not ask, block or stay denied fells its canary.", "R-D7"),
         Requirement("canary:verdict", "A canary's verdict holds for one binary, route and system.", "R-D7"),
         Requirement("canary:command", "`verify --canary` tries the installed program and keeps the verdict.", "R-D7"),
@@ -640,6 +645,31 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "start time; what a live one runs is left alone.",
             "R-C6",
         ),
+        Requirement(
+            "cli:sessions:list", "`sessions list` tells what the journal has, and `[]` when it is empty.", "ours"
+        ),
+        Requirement(
+            "cli:sessions:private",
+            "The journal is the user's alone; a file, the configuration or 'memory' may be named instead.",
+            "ours",
+        ),
+        Requirement(
+            "cli:sessions:show",
+            "`sessions show` and `export` give a transcript to read, or the items as JSONL.",
+            "ours",
+        ),
+        Requirement("cli:sessions:delete", "`sessions delete` says what it forgot, or why not.", "ours"),
+        Requirement(
+            "cli:sessions:prune", "`sessions prune` forgets by age and size; `--dry-run` only says what.", "ours"
+        ),
+        Requirement("cli:sessions:in-use", "What a live process has open is refused, and the process named.", "ours"),
+        Requirement("cli:run:continue", "`run --continue` goes on with the latest of this directory.", "ours"),
+        Requirement(
+            "cli:run:resume",
+            "`run --resume` goes on with a conversation, and without a message with the turn that has not ended.",
+            "ours",
+        ),
+        Requirement("cli:run:fork", "`run --fork` goes on in a new conversation, where the peer can.", "ours"),
         # --- every ConversationalLLM, in process and over HTTP ------------------------------------------------------
         Requirement(
             "llm:turn:tool-calls",
@@ -1341,6 +1371,11 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement(
             "model-loop:resume:exact",
             "A turn whose process was killed at any write goes on: no call is run twice, none lacks its result.",
+            "contract 6",
+        ),
+        Requirement(
+            "model-loop:resume:killed",
+            "A real process that is killed at any point of a turn is replaced by one that finishes the turn.",
             "contract 6",
         ),
         Requirement("model-loop:guard", "A model that repeats itself hears so, then its turn fails.", "ours"),

@@ -15,6 +15,8 @@ from harness.cli.doctor import doctor
 from harness.cli.failures import reported
 from harness.cli.models import build_models_app
 from harness.cli.policy import build_policy_app
+from harness.cli.record import EXAMPLES as RECORD_EXAMPLES
+from harness.cli.record import record
 from harness.cli.requests import build_requests_app
 from harness.cli.run import EXAMPLES as RUN_EXAMPLES
 from harness.cli.run import run
@@ -22,6 +24,7 @@ from harness.cli.scripted_model import EXAMPLES as SCRIPTED_MODEL_EXAMPLES
 from harness.cli.scripted_model import scripted_model
 from harness.cli.serve import EXAMPLES as SERVE_EXAMPLES
 from harness.cli.serve import serve
+from harness.cli.sessions import build_sessions_app
 from harness.cli.terminal import fill_standard_streams
 from harness.cli.tools import build_tools_app
 from harness.cli.verify import EXAMPLES as VERIFY_EXAMPLES
@@ -70,10 +73,12 @@ def build_app() -> typer.Typer:
     app.command(epilog=SERVE_EXAMPLES)(serve)
     app.command(epilog=DOCTOR_EXAMPLES)(doctor)
     app.command(epilog=VERIFY_EXAMPLES)(verify)
+    app.command(epilog=RECORD_EXAMPLES)(record)
     app.add_typer(build_tools_app(), name="tools")
     app.add_typer(build_models_app(), name="models")
     app.add_typer(build_policy_app(), name="policy")
     app.add_typer(build_requests_app(), name="requests")
+    app.add_typer(build_sessions_app(), name="sessions")
     app.add_typer(build_bench_app(), name="bench")
     app.command("scripted-model", epilog=SCRIPTED_MODEL_EXAMPLES)(scripted_model)
     return app

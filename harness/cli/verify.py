@@ -13,6 +13,7 @@ EXAMPLES = """\b
 Examples:
   harness verify --connector claude --canary
   harness verify --connector claude
+  harness verify --replay
   harness verify --connector claude --scenario one-call -O command=/opt/claude/2.1.197/claude -o json
 """
 
@@ -30,6 +31,7 @@ class VerifyArguments:
     scenarios: tuple[str, ...]
     options: tuple[str, ...]
     canary: bool
+    replay: bool
     matrix: Path | None
     output: VerifyOutput
     verbose: bool
@@ -44,6 +46,9 @@ def verify(
     canary: Annotated[
         bool, typer.Option("--canary", help="Only prove that tools ask, block and stay denied; keep the verdict.")
     ] = False,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Play the recordings that ship with this package; needs no CLI.")
+    ] = False,
     option: Annotated[
         list[str] | None,
         typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
@@ -56,8 +61,9 @@ def verify(
 ) -> None:
     """Try installed connectors against a scripted model.
 
-    Nothing leaves this machine and no key is used. Exit code 0: the contract is kept; 1: it is not; 3: the connector
-    cannot be used here.
+    Nothing leaves this machine and no key is used. What a CLI does otherwise than when it was recorded is told. Exit
+    code 0: the contract is kept; 1: it is not; 3: the connector cannot be used here; 6: it is kept, and yet the CLI
+    does something else than recorded.
     """
     from harness.cli.verifying import run_verify
 
@@ -67,6 +73,7 @@ def verify(
             scenarios=tuple(scenario or ()),
             options=tuple(option or ()),
             canary=canary,
+            replay=replay,
             matrix=matrix,
             output=output,
             verbose=verbose,

@@ -19,12 +19,16 @@ from harness.cli.verify import VerifyArguments, VerifyOutput
 from harness.errors import ConnectorUnavailable, HarnessError, InvalidArgument
 from harness.testing import matrix
 from harness.testing.checks import Divergence
+from harness.testing.drift import changes
+from harness.testing.recording import read_recording, recordings_of, replayed
 from harness.testing.rows import ROWS, Row
 from harness.testing.running import Outcome, Verdict, run_scenario
 from harness.testing.scenario import Scenario
 from harness.testing.scenarios import all_scenarios
 
 T = TypeVar("T")
+DRIFTED = 6
+"""Exit code: the contract is kept, and yet something is otherwise than recorded."""
 
 
 def run_verify(arguments: VerifyArguments) -> None:
@@ -39,11 +43,15 @@ def run_verify(arguments: VerifyArguments) -> None:
 async def _verify(arguments: VerifyArguments, options: Mapping[str, Any]) -> int:
     rows = chosen(ROWS, arguments.connectors, "connector")
     scenarios = chosen(all_scenarios(), arguments.scenarios, "scenario")
+    if arguments.replay:
+        rows = {name: row for name, row in rows.items() if recordings_of(name)}
     found: dict[str, dict[str, Outcome]] = {}
+    drifted: list[str] = []
     failures: list[tuple[str, str]] = []
     for row in rows.values():
         try:
             outcomes, broken = await _try(row, scenarios, options, arguments)
+            drifted += _drift(row, outcomes, arguments)
         except ConnectorUnavailable as error:
             if arguments.connectors:
                 raise
@@ -58,7 +66,27 @@ async def _verify(arguments: VerifyArguments, options: Mapping[str, Any]) -> int
     if arguments.matrix is not None and not failures and not arguments.scenarios:
         known = matrix.read_matrix(arguments.matrix)
         matrix.write_matrix(arguments.matrix, known.with_results(found, ROWS), scenarios)
-    return 1 if failures else 0
+    return 1 if failures else DRIFTED if drifted else 0
+
+
+def _drift(row: Row, outcomes: Mapping[str, Outcome], arguments: VerifyArguments) -> list[str]:
+    """Tells what is otherwise than recorded; the names of those scenarios."""
+    drifted: list[str] = []
+    for name, file in recordings_of(row.name).items():
+        recorded = read_recording(file)
+        told = changes(recorded.trace, outcomes[name].trace) if name in outcomes and outcomes[name].trace else []
+        if told:
+            drifted.append(name)
+            _tell_drift(arguments, row, name, recorded.peer, told)
+    return drifted
+
+
+def _tell_drift(arguments: VerifyArguments, row: Row, scenario: str, peer: str, told: Sequence[str]) -> None:
+    if arguments.output == VerifyOutput.JSON:
+        typer.echo(json.dumps({"connector": row.name, "scenario": scenario, "recorded": peer, "changes": [*told]}))
+        return
+    for change in told:
+        typer.echo(f"{row.name:14} {scenario:22} otherwise than {peer}: {change}")
 
 
 async def _try(
@@ -67,10 +95,14 @@ async def _try(
     """The outcomes, and the scenarios in which the contract was broken."""
     outcomes: dict[str, Outcome] = {}
     broken: list[str] = []
+    recorded = recordings_of(row.name) if arguments.replay else {}
     for scenario in scenarios.values():
         begun = time.monotonic()
+        if arguments.replay and scenario.name not in recorded:
+            continue
+        played = replayed(row, recorded[scenario.name]) if arguments.replay else row
         try:
-            outcomes[scenario.name] = outcome = await _play(scenario, row, options)
+            outcomes[scenario.name] = outcome = await _play(scenario, played, options)
         except ConnectorUnavailable:
             raise
         except (Divergence, HarnessError) as error:

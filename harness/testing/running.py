@@ -25,6 +25,7 @@ from harness.testing.checks import Divergence
 from harness.testing.rows import Prepared, Row
 from harness.testing.scenario import Need, Scenario
 from harness.testing.talk import Talk
+from harness.testing.trace import canonical
 
 REFUSING_CODES = frozenset({"not_supported", "content_not_supported", "invalid_argument"})
 
@@ -46,6 +47,8 @@ class Outcome:
     verdict: Verdict
     because: str = ""
     peer: str = ""
+    trace: tuple[str, ...] = ()
+    """What the host saw, in canonical form."""
 
 
 class OpenStage:
@@ -64,6 +67,7 @@ class OpenStage:
         self._journal = MemoryStore()
         self._stack = AsyncExitStack()
         self._house: LocalHarness | None = None
+        self._begun: list[str] = []
         self.capabilities = LlmCapabilities()
 
     @property
@@ -102,12 +106,20 @@ class OpenStage:
 
     async def begin(self, **options: Any) -> Talk:
         house = self._open_house()
-        return Talk(house, await house.begin_conversation(self.options(**options)))
+        talk = Talk(house, await house.begin_conversation(self.options(**options)))
+        self._begun.append(talk.conversation_id)
+        return talk
 
     async def restart(self, talk: Talk) -> Talk:
         await self.close()
         await self.open()
         return Talk(self._open_house(), talk.conversation_id)
+
+    async def trace(self) -> list[str]:
+        """What the host has seen so far, in canonical form."""
+        house = self._open_house()
+        exports = [await house.export_conversation(one) for one in self._begun]
+        return canonical([export.turns for export in exports], {str(self.directory.parent): "<directory>"})
 
     def kill_peer(self, pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
@@ -123,7 +135,7 @@ async def open_stage(
     row: Row, scenario: Scenario, directory: Path, connector_options: Mapping[str, Any]
 ) -> AsyncGenerator[OpenStage]:
     """The row's peer, ready for the scenario; `directory` is the peer's, and below it the work directory."""
-    work = directory / "work"
+    work = directory / "project"
     work.mkdir(parents=True, exist_ok=True)
     async with row.prepare(scenario, directory) as prepared:
         stage = OpenStage(row, scenario, prepared, work, connector_options)
@@ -169,7 +181,7 @@ async def _play(scenario: Scenario, row: Row, directory: Path, connector_options
             await _expect_refusal(scenario, stage, missing)
             return Outcome(Verdict.REFUSED, missing.name, stage.peer)
         await scenario.run(stage)
-        return Outcome(Verdict.SUPPORTED, peer=stage.peer)
+        return Outcome(Verdict.SUPPORTED, peer=stage.peer, trace=tuple(await stage.trace()))
 
 
 async def _expect_refusal(scenario: Scenario, stage: OpenStage, missing: Need) -> None:

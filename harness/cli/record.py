@@ -1,0 +1,36 @@
+"""`harness record`: writes down what a CLI and its connector say. This file only says what may be typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """\b
+Examples:
+  harness record --connector claude --scenario one-call
+  harness record --connector claude --all -O command=/opt/claude/2.1.197/claude
+"""
+
+
+def record(
+    connector: Annotated[str, typer.Option(envvar="HARNESS_CONNECTOR", help="Whose CLI: claude ...")],
+    scenario: Annotated[list[str] | None, typer.Option(metavar="NAME", help="What is played. Repeatable.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every scenario.")] = False,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option(metavar="DIRECTORY", help="By default fixtures/<connector>/<version of the CLI>.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
+) -> None:
+    """Record the traffic of an installed CLI against a scripted model.
+
+    Paths, ids and times are taken out, so that two recordings differ only where the CLI does.
+    """
+    from harness.cli.recording import run_record
+
+    run_record(connector, tuple(scenario or ()), tuple(option or ()), to, everything=everything, verbose=verbose)

@@ -1,0 +1,209 @@
+"""Plays a recorded CLI over real pipes. Standard library only; run by path.
+
+replay_cli.py RECORDING STATE [ARGUMENT...]: STATE is a file that the processes of one conversation pass on.
+
+What we send is matched by meaning: parsed JSON, ids bound to those of the recording when they first appear. What does
+not fit ends the process with code 97 and says precisely where.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+Json: TypeAlias = Any
+Object: TypeAlias = "dict[str, Json]"
+DIVERGED = 97
+_AHEAD = 6
+"""So many of our messages may come in another order than recorded."""
+_ID = re.compile(r"<id \d+>|<directory>|<directory-name>|<python>|<harness>")
+
+
+class Difference(Exception):
+    """Where and how a message differs from the recorded one."""
+
+
+class Names:
+    """Ids of the recording and of now."""
+
+    def __init__(self, live: dict[str, str]) -> None:
+        self.live = live
+
+    def match(self, recorded: Json, found: Json, path: str = "") -> dict[str, str]:
+        """New pairs of ids.
+
+        Raises:
+            Difference: anything else differs.
+        """
+        if isinstance(recorded, dict) and isinstance(found, dict):
+            return self._objects(cast(Object, recorded), cast(Object, found), path)
+        if isinstance(recorded, list) and isinstance(found, list):
+            return self._lists(cast("list[Json]", recorded), cast("list[Json]", found), path)
+        if isinstance(recorded, str) and isinstance(found, str):
+            return self._texts(recorded, found, path)
+        if type(cast(object, recorded)) is not type(cast(object, found)) or recorded != found:
+            raise Difference(f"at '{path}': expected {_shown(recorded)}, got {_shown(found)}")
+        return {}
+
+    def _objects(self, recorded: Object, found: Object, path: str) -> dict[str, str]:
+        if recorded.keys() != found.keys():
+            gone, new = sorted(recorded.keys() - found.keys()), sorted(found.keys() - recorded.keys())
+            raise Difference(f"at '{path}': missing {gone}, unexpected {new}")
+        bound: dict[str, str] = {}
+        for key in recorded:
+            bound |= self.match(recorded[key], found[key], f"{path}/{key}")
+        return bound
+
+    def _lists(self, recorded: list[Json], found: list[Json], path: str) -> dict[str, str]:
+        if len(recorded) != len(found):
+            raise Difference(f"at '{path}': expected {len(recorded)} entries, got {len(found)}")
+        bound: dict[str, str] = {}
+        for number, (one, other) in enumerate(zip(recorded, found, strict=True)):
+            bound |= self.match(one, other, f"{path}/{number}")
+        return bound
+
+    def spoken(self, text: str) -> str:
+        """A recorded line with the ids of now; those of the peer itself stay as recorded, and must come back so."""
+        return _ID.sub(lambda found: self.live.setdefault(found[0], found[0]), text)
+
+    def _texts(self, recorded: str, found: str, path: str) -> dict[str, str]:
+        names = _ID.findall(recorded)
+        pattern = "(.+?)".join(re.escape(part) for part in _ID.split(recorded))
+        match = re.fullmatch(pattern, found, re.DOTALL)
+        if match is None:
+            raise Difference(f"at '{path}': expected {_shown(recorded)}, got {_shown(found)}")
+        bound = dict(zip(names, match.groups(), strict=True))
+        for name, value in bound.items():
+            if self.live.get(name, value) != value:
+                raise Difference(f"at '{path}': expected the id {self.live[name]!r}, got {value!r}")
+        return bound
+
+
+def _shown(value: Json) -> str:
+    return repr(str(value)[:200])
+
+
+class State:
+    """What the processes of one conversation pass on: how many there were, and the ids that are bound."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        text = path.read_text(encoding="utf-8") if path.exists() else '{"processes": 0, "live": {}}'
+        kept: Object = json.loads(text)
+        self._processes: int = kept["processes"]
+        self.live: dict[str, str] = kept["live"]
+
+    def begin_process(self) -> int:
+        """How many there were before this one."""
+        self._processes += 1
+        self.keep()
+        return self._processes - 1
+
+    def keep(self) -> None:
+        self._path.write_text(json.dumps({"processes": self._processes, "live": self.live}), encoding="utf-8")
+
+
+def records_of_run(recording: str, state: State) -> tuple[Object, list[Object]]:
+    """The header, and the records of the next process."""
+    header, *records = [json.loads(line) for line in Path(recording).read_text(encoding="utf-8").split("\n") if line]
+    number = state.begin_process()
+    runs: list[list[Object]] = []
+    for record in records:
+        if "start" in record:
+            runs.append([])
+        runs[-1].append(record)
+    if number >= len(runs):
+        complain(f"the recording has {len(runs)} processes, and this is number {number + 1}")
+    return header, runs[number]
+
+
+def complain(text: str) -> None:
+    sys.stderr.write(f"replay diverged: {text}\n")
+    sys.stderr.flush()
+    os._exit(DIVERGED)
+
+
+class Replay:
+    """One process of the recording."""
+
+    def __init__(self, records: list[Object], state: State) -> None:
+        self._state = state
+        self._records = records
+        self._open = [number for number, record in enumerate(records) if record.get("from") == "host"]
+        self._at = 0
+        self.names = Names(state.live)
+
+    def speak(self) -> None:
+        """What the peer said up to the next message of ours that has not come yet."""
+        wanted = self._open[0] if self._open else len(self._records)
+        while self._at < wanted:
+            record = self._records[self._at]
+            if record.get("from") == "peer":
+                sys.stdout.write(self.names.spoken(record["line"]) + "\n")
+            elif "file" in record:
+                self._write(Path(self.names.spoken(record["file"])), self.names.spoken(record["text"]))
+            self._at += 1
+        sys.stdout.flush()
+
+    def _write(self, file: Path, text: str) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", errors="surrogateescape")
+
+    def hear(self, line: str) -> None:
+        found = json.loads(line)
+        first: Difference | None = None
+        for number in self._open[:_AHEAD]:
+            try:
+                bound = self.names.match(json.loads(self._records[number]["line"]), found)
+            except Difference as difference:
+                first = first or difference
+                continue
+            self.names.live.update(bound)
+            self._state.keep()
+            self._open.remove(number)
+            return
+        expected = f"line {self._open[0] + 2} of this process" if self._open else "the end"
+        complain(f"expected {expected}; {first or 'nothing more was recorded'}; got: {line[:300]}")
+
+    def is_over(self) -> bool:
+        return not self._open
+
+    def end(self) -> None:
+        """As the recorded process ended; one that was killed has no record of its end."""
+        last = self._records[-1]
+        if "exit" not in last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main() -> None:
+    recording, state_path, *arguments = sys.argv[1:]
+    if "--version" in arguments:
+        print(json.loads(Path(recording).read_text(encoding="utf-8").partition("\n")[0])["version"])
+        return
+    state = State(Path(state_path))
+    directory = str(Path(state_path).parent)
+    state.live |= {"<directory>": directory, "<directory-name>": re.sub(r"[^A-Za-z0-9]", "-", directory)}
+    _, records = records_of_run(recording, state)
+    replay = Replay(records, state)
+    try:
+        replay.names.live.update(replay.names.match(records[0]["start"], arguments, "argv"))
+    except Difference as difference:
+        complain(str(difference))
+    state.keep()
+    replay.speak()
+    if replay.is_over():
+        replay.end()
+    for line in sys.stdin:
+        replay.hear(line)
+        replay.speak()
+        if replay.is_over():
+            replay.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Stands between a connector and a CLI and writes down every line of both. Standard library only; run by path.
+
+tee_cli.py LOG PROGRAM [ARGUMENT...]: questions such as `--version` go to the program itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import IO
+
+_QUESTIONS = ({"--version"}, {"auth", "status"})
+
+
+class Log:
+    """Appends one JSON line per record, at once on disk: the process may be killed at any time."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._lock = threading.Lock()
+        self._begun = time.monotonic()
+
+    def add(self, **record: object) -> None:
+        at = round((time.monotonic() - self._begun) * 1000)
+        with self._lock:
+            os.write(self._file, json.dumps({"at": at, **record}).encode() + b"\n")
+
+
+def copy(source: IO[bytes], sink: IO[bytes], log: Log, name: str) -> None:
+    """Line by line to the end, then closes the sink."""
+    try:
+        for line in source:
+            if b'"transcript_path"' in line:
+                keep_transcript(line, log)
+            log.add(**{"from": name, "line": line.decode("utf-8", "surrogateescape").rstrip("\n")})
+            sink.write(line)
+            sink.flush()
+    except (BrokenPipeError, ValueError):
+        pass  # the reader is gone, and with it the reason to copy
+    finally:
+        sink.close()
+
+
+def keep_transcript(line: bytes, log: Log) -> None:
+    """The file that the CLI names in a hook: whoever reads it then, finds it in a replay too."""
+    found = re.search(rb'"transcript_path":\s*("(?:[^"\\]|\\.)*")', line)
+    path = Path(json.loads(found[1])) if found else None
+    if path is not None and path.is_file():
+        log.add(file=str(path), text=path.read_text(encoding="utf-8", errors="surrogateescape"))
+
+
+def main() -> None:
+    log_path, program, *arguments = sys.argv[1:]
+    if any(words <= set(arguments) for words in _QUESTIONS):
+        os.execv(program, [program, *arguments])
+    log = Log(log_path)
+    log.add(start=arguments)
+    child = subprocess.Popen([program, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdin is not None and child.stdout is not None
+
+    def pass_on(number: int, _: object) -> None:
+        child.send_signal(number)
+
+    signal.signal(signal.SIGTERM, pass_on)
+    signal.signal(signal.SIGINT, pass_on)
+    threading.Thread(target=copy, args=(sys.stdin.buffer, child.stdin, log, "host"), daemon=True).start()
+    copy(child.stdout, sys.stdout.buffer, log, "peer")
+    code = child.wait()
+    log.add(exit=code)
+    os._exit(code if code >= 0 else 128 - code)
+
+
+if __name__ == "__main__":
+    main()

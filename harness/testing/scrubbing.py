@@ -1,0 +1,45 @@
+"""What changes from run to run, taken out of traffic and traces by value: ids, paths, times (pure).
+
+Two recordings of one scenario then differ only where the peer does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+VOLATILE_IDS = (
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+    r"\b(?:msg|toolu|req|resp|call|item|fc|rs)_[0-9a-f]{12}\d{4}\b",
+    r"\breq_[0-9]+_[0-9a-f]+\b",
+    r"(?:/[\w.-]+)*/harness-[a-z]+-[a-z0-9_]{8}(?=/)",
+    r"/[\w./-]+/\d+\.sock\b",
+)
+"""UUIDs, the ids of a scripted model, request ids of ours, directories for a moment, sockets."""
+VOLATILE_NUMBERS = re.compile(
+    r'("(?:duration_ms|duration_api_ms|ttft_ms|ttft_stream_ms|time_to_request_ms|startedAt|timestamp_ms|sentAtMs|pid|uptime_ms'
+    r'|elapsed_time_seconds|tool_duration_ms)":\s?)-?\d+(?:\.\d+)?'
+)
+_TIMES = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+_PORTS = re.compile(r"127\.0\.0\.1:\d+")
+_IDS = re.compile("|".join(VOLATILE_IDS))
+
+
+class Scrubber:
+    """Replaces each volatile value by a name; the same value always gets the same one."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        """`values` are known by heart: value -> name, such as the path of a temporary directory."""
+        self._values = dict(sorted(values.items(), key=lambda one: -len(one[0])))
+        self._ids: dict[str, str] = {}
+
+    def scrub(self, text: str) -> str:
+        for value, name in self._values.items():
+            text = text.replace(value, name)
+        text = _IDS.sub(self._name_of, text)
+        text = VOLATILE_NUMBERS.sub(r"\g<1>0", text)
+        text = _PORTS.sub("127.0.0.1:0", text)
+        return _TIMES.sub("2026-01-01T00:00:00Z", text)
+
+    def _name_of(self, found: re.Match[str]) -> str:
+        return self._ids.setdefault(found[0], f"<id {len(self._ids) + 1}>")
