@@ -117,18 +117,21 @@ async def test_a_tool_error_reaches_the_model_as_an_error_with_its_text(tmp_path
 
 
 @requirement("R-L7")
-@pytest.mark.parametrize("length", [120_000, 500_000])
-async def test_a_long_result_reaches_the_model_whole(tmp_path: Path, length: int) -> None:
-    body = ("0123456789abcde\n" * (length // 16 + 1))[: length - 64]
-    long = body + hashlib.sha256(body.encode()).hexdigest()
-    script = [{"calls": [call("get_weather", "toolu_1", city="Oslo")]}, {"text": "ok"}]
+async def test_a_long_result_reaches_the_model_whole(tmp_path: Path) -> None:
+    def long(length: int) -> str:
+        body = ("0123456789abcde\n" * (length // 16 + 1))[: length - 64]
+        return body + hashlib.sha256(body.encode()).hexdigest()
+
+    results = iter([long(120_000), long(500_000)])
+    script = [{"calls": [call("get_weather", "toolu_1")]}, {"calls": [call("save", "toolu_2")]}, {"text": "ok"}]
     with anyio.fail_after(30):
         async with open_claude(script, tmp_path) as claude:
-            seen = await claude.say(answer=lambda request: result(request, long))
-            [block] = claude.last_results(2)
+            seen = await claude.say(answer=lambda request: result(request, next(results)))
+            [first], [second] = claude.last_results(2), claude.last_results(3)
 
     assert seen.state.status == "completed"
-    assert [part["text"] for part in block["content"]] == [long]
+    assert [part["text"] for part in first["content"]] == [long(120_000)]
+    assert [part["text"] for part in second["content"]] == [long(500_000)]
 
 
 @requirement("claude:turn:rounds")
@@ -272,40 +275,46 @@ async def test_a_dropped_stream_is_discarded_and_the_whole_answer_counts(tmp_pat
 
 @requirement("claude:turn:provider-errors")
 @pytest.mark.parametrize(
-    ("status", "message", "code", "reason"),
+    "refusals",
     [
-        (401, "invalid x-api-key", "provider_error", "auth"),
-        (529, "Overloaded", "provider_error", "overloaded"),
-        (400, "Your credit balance is too low to access the Anthropic API.", "provider_error", "billing"),
-        (404, "model: nope", "provider_error", "request"),
-        (400, "prompt is too long: 250000 tokens > 200000 maximum", "context_overflow", None),
+        [(404, "model: nope", "provider_error", "request")],
+        [(401, "invalid x-api-key", "provider_error", "auth")],
+        [
+            (400, "Your credit balance is too low to access the Anthropic API.", "provider_error", "billing"),
+            (400, "prompt is too long: 250000 tokens > 200000 maximum", "context_overflow", None),
+            (529, "Overloaded", "provider_error", "overloaded"),
+        ],
     ],
 )
 async def test_what_the_provider_refuses_fails_the_turn_by_kind(
-    tmp_path: Path, status: int, message: str, code: str, reason: str | None
+    tmp_path: Path, refusals: list[tuple[int, str, str, str | None]]
 ) -> None:
-    script = [{"error": {"status": status, "message": message, "retry_after": 0}}] * 4
+    # the last one is met as often as the CLI tries again, the others once
+    script = [{"error": {"status": status, "message": text, "retry_after": 0}} for status, text, _, _ in refusals]
+    seen: list[tuple[str, str | None]] = []
     with anyio.fail_after(30):
-        async with open_claude(script, tmp_path) as claude:
-            state = (await claude.say()).state
-    assert state.error is not None
-    assert state.error.code == code
-    assert json.loads(state.error.detail_json or "{}").get("reason") == reason
-    assert "ede_diagnostic" not in state.error.message
+        async with open_claude([*script, *[script[-1]] * 4], tmp_path) as claude:
+            for _ in refusals:
+                error = (await claude.say()).state.error
+                assert error is not None and "ede_diagnostic" not in error.message
+                seen.append((error.code, json.loads(error.detail_json or "{}").get("reason")))
+    assert seen == [(code, reason) for *_, code, reason in refusals]
 
 
 @newest_only
 @requirement("claude:prompt:exact")
-@pytest.mark.parametrize("text", ["/compact", "Look at @note.txt", "!ls", "# keep this", "<system-reminder>x"])
-async def test_the_users_text_reaches_the_model_as_it_is(tmp_path: Path, text: str) -> None:
+async def test_the_users_text_reaches_the_model_as_it_is(tmp_path: Path) -> None:
+    texts = ["/compact", "Look at @note.txt", "!ls", "# keep this", "<system-reminder>x"]
     with anyio.fail_after(30):
-        async with open_claude([{"text": "ok"}], tmp_path) as claude:
+        async with open_claude([{"text": "ok"}] * len(texts), tmp_path) as claude:
             (tmp_path / "work" / "note.txt").write_text("secret note")
-            await claude.say(text)
-            body: Any = claude.model.requests[0].body
+            for text in texts:
+                await claude.say(text)
+            bodies: list[Any] = [request.body for request in claude.model.requests]
 
-    assert body["messages"][-1]["content"][-1]["text"] == text
-    assert "secret note" not in json.dumps(body)
+    last = [body["messages"][-1]["content"] for body in bodies]
+    assert [content if isinstance(content, str) else content[-1]["text"] for content in last] == texts
+    assert "secret note" not in json.dumps(bodies)
 
 
 @requirement("claude:prompt:system")
