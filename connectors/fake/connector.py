@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -53,6 +53,10 @@ class FakeConnector:
             yield session
         finally:
             self._on_seen(Seen("closed"))
+
+    def forked(self, records: Sequence[JsonValue]) -> Sequence[JsonValue]:
+        """The peer's memory goes with the new conversation, where a script says that it can (`capabilities: fork`)."""
+        return records
 
     def dry_run(self, options: ConversationOptions) -> Mapping[str, Any]:
         turns = self._script_for(options).turns

@@ -19,8 +19,10 @@ from harness.policy import policy_of
 from harness.policy.file_form import wrong
 from harness.server_record import APPLICATION
 from harness.settings import Price
+from harness.store.durability import Durability
 
-_SECTIONS = ("policy", "limits", "prices", "advisor")
+_SECTIONS = ("policy", "limits", "prices", "advisor", "journal")
+_JOURNAL = ("store", "durability")
 _ADVISOR = ("connector", "model", "max_calls", "options")
 _LIMITS = tuple(Limits.model_fields)
 _FIGURES = ("input", "output", "cached_input", "cache_write")
@@ -35,6 +37,15 @@ class Configuration:
     limits: Limits = field(default_factory=Limits)
     prices: tuple[Price, ...] = ()
     advisor: AdvisorChoice | None = None
+    journal: JournalChoice = field(default_factory=lambda: JournalChoice())
+
+
+@dataclass(frozen=True)
+class JournalChoice:
+    """`[journal]`: its file in `store` ('memory' for none), and `durability`: 'process', or 'power' for a sync each."""
+
+    store: str | None = None
+    durability: Durability = "process"
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,7 @@ def read_configuration(file: Path | None) -> Configuration:
         policy=None if policy is None else policy_of(policy, name, "policy"),
         limits=_limits(_table(table, "limits", name) or {}, name),
         advisor=_advisor(_table(table, "advisor", name), name),
+        journal=_journal(_table(table, "journal", name) or {}, name),
         prices=tuple(_price(model, one, name) for model, one in (_table(table, "prices", name) or {}).items()),
     )
 
@@ -110,6 +122,18 @@ def _limits(table: Mapping[str, JsonValue], file: str) -> Limits:
     except ValidationError as error:
         first = error.errors()[0]
         raise wrong(file, f"limits.{first['loc'][0]}", f"a number above 0; {first['msg']}") from None
+
+
+def _journal(table: Mapping[str, JsonValue], file: str) -> JournalChoice:
+    for key in table:
+        if key not in _JOURNAL:
+            raise wrong(file, f"journal.{key}", f"one of {', '.join(_JOURNAL)}")
+    store, durability = table.get("store"), table.get("durability", "process")
+    if store is not None and (not isinstance(store, str) or not store):
+        raise wrong(file, "journal.store", "a file, or 'memory'")
+    if durability != "process" and durability != "power":
+        raise wrong(file, "journal.durability", "'process' or 'power'")
+    return JournalChoice(store, durability)
 
 
 def _advisor(table: Mapping[str, JsonValue] | None, file: str) -> AdvisorChoice | None:

@@ -9,6 +9,7 @@ from harness.cli.running import with_connector
 from harness.cli.tool_trial import readable
 from harness.connector import DryRun
 from harness.contract.value import JsonValue
+from harness.errors import InvalidArgument
 from harness.orchestrator.routing import PeerPlace
 from harness.orchestrator.sources import decide_routes
 from harness.orchestrator.tool_registry import ToolRegistry
@@ -22,6 +23,8 @@ async def dry_run(plan: Plan) -> str:
         HarnessError: a tool that cannot be described, options that the connector does not understand.
     """
     registry = Registry()
+    if plan.earlier:
+        raise InvalidArgument("--dry-run: shows what a new conversation would start, not an earlier one")
     plan = await with_connector(plan, registry)
     tools = (await ToolRegistry.of(plan.tools)).descriptors
     shown: dict[str, JsonValue] = {}

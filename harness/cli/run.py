@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.store_option import StoreOption
+
 EXAMPLES = """\b
 Examples:
   harness run "What is the weather in Oslo?" --tools tools.py
@@ -16,6 +18,7 @@ Examples:
   git diff | harness run --system "Review this diff." --connector claude
   harness run "Book it" --tools shop.py:book -o json | jq .calls
   harness run "Hello" --url http://127.0.0.1:8800
+  harness run --continue "And tomorrow?"
   harness run "Hello" --connector fake -O 'steps=[{"text": "Hi."}]'
 """
 
@@ -71,6 +74,10 @@ class RunArguments:
     show_usage: bool
     plain: bool
     url: str | None
+    latest: bool
+    resume: str | None
+    fork: str | None
+    store: str | None
     option: tuple[str, ...]
     dry_run: bool
     verbose: bool
@@ -158,6 +165,22 @@ def run(
     url: Annotated[
         str | None, typer.Option(metavar="URL", help="A running 'harness serve'; tools still run here.")
     ] = None,
+    latest: Annotated[
+        bool, typer.Option("-c", "--continue", help="Go on with the latest conversation begun in this directory.")
+    ] = False,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            "-r",
+            "--resume",
+            metavar="ID",
+            help="Go on with this conversation; without PROMPT with its turn that has not ended.",
+        ),
+    ] = None,
+    fork: Annotated[
+        str | None, typer.Option("--fork", metavar="ID", help="Go on from this conversation in a new one.")
+    ] = None,
+    store: StoreOption = None,
     option: Annotated[
         list[str] | None,
         typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
@@ -198,6 +221,10 @@ def run(
             show_usage=show_usage,
             plain=plain,
             url=url,
+            latest=latest,
+            resume=resume,
+            fork=fork,
+            store=store,
             option=tuple(option or ()),
             dry_run=dry_run,
             verbose=verbose,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.cli.configuration import AdvisorChoice, read_configuration
+from harness.cli.configuration import AdvisorChoice, JournalChoice, read_configuration
 from harness.cli.failures import complain
 from harness.cli.policies import policy_in_force
+from harness.cli.resuming import Earlier, directory_label
 from harness.cli.run import Approve, RunArguments
 from harness.cli.tool_sources import read_servers
 from harness.cli.values import milliseconds, names, pairs
@@ -28,7 +29,8 @@ from harness.settings import Price
 class Plan:
     """A run that could begin now."""
 
-    prompt: str
+    prompt: str | None
+    """Null where a turn is taken up that has not ended."""
     tools: Sequence[Callable[..., Any]]
     options: ConversationOptions
     approve: Approve
@@ -39,6 +41,9 @@ class Plan:
     policy: RequestPolicy = RESTRICTIVE
     prices: tuple[Price, ...] = ()
     advisor: AdvisorChoice | None = None
+    earlier: Earlier = field(default_factory=Earlier)
+    store: str | None = None
+    journal: JournalChoice = field(default_factory=JournalChoice)
     is_unattended: bool = False
     """Nobody said how to answer, and nobody is there to ask."""
 
@@ -74,13 +79,15 @@ def plan_of(arguments: RunArguments) -> Plan:
         cwd=_cwd(arguments),
         effort=Effort(arguments.effort) if arguments.effort else None,
         connector_options_json=json.dumps(given) if given else None,
+        labels=[directory_label(Path.cwd())],
     )
+    earlier = _earlier(arguments)
     tools = load_tools(*arguments.tools)
     servers = read_servers(arguments.mcp_config)
-    # a dry run says nothing to anybody
-    prompt = "" if arguments.dry_run and not arguments.prompt else _prompt(arguments.prompt)
+    # a dry run says nothing to anybody, and a turn that is taken up was told before
+    says_nothing = arguments.prompt is None and (arguments.dry_run or earlier)
     return Plan(
-        prompt,
+        None if says_nothing else _prompt(arguments.prompt),
         tools,
         options,
         approve,
@@ -91,8 +98,34 @@ def plan_of(arguments: RunArguments) -> Plan:
         policy=force.policy,
         prices=configuration.prices,
         advisor=configuration.advisor,
+        earlier=earlier,
+        store=arguments.store,
+        journal=configuration.journal,
         is_unattended=arguments.approve is None and approve == Approve.DENY,
     )
+
+
+def _earlier(arguments: RunArguments) -> Earlier:
+    """What is for the beginning of a conversation is refused with one that has begun: it keeps its own."""
+    earlier = Earlier(arguments.latest, arguments.resume, arguments.fork)
+    if not earlier:
+        return earlier
+    if sum((arguments.latest, arguments.resume is not None, arguments.fork is not None)) > 1:
+        raise InvalidArgument("--continue, --resume and --fork exclude each other: keep one")
+    for option, value in (
+        ("--system", arguments.system),
+        ("--internal-tools", arguments.internal_tools),
+        ("--cwd", arguments.cwd),
+        ("--mcp-config", arguments.mcp_config),
+        ("--option", arguments.option),
+        ("--max-turns", arguments.max_turns),
+        ("--max-output-tokens", arguments.max_output_tokens),
+        ("--timeout", arguments.timeout),
+        ("--tool-timeout", arguments.tool_timeout),
+    ):
+        if value:
+            raise InvalidArgument(f"{option}: a conversation keeps what it was begun with; begin a new one for another")
+    return earlier
 
 
 def _limits(arguments: RunArguments, configured: Limits) -> Limits:

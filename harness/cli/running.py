@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Generator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from signal import Signals
 
@@ -13,11 +13,12 @@ import anyio
 from harness.cli.advising import open_advisor
 from harness.cli.failures import complain, exit_code_of
 from harness.cli.interrupts import INTERRUPTED, open_interrupts
+from harness.cli.resuming import Directory, taken_up
 from harness.cli.run import Approve
 from harness.cli.run_plan import Plan
 from harness.cli.run_views import View
 from harness.cli.tool_sources import open_services
-from harness.contract.conversational_llm import ConversationalLLM
+from harness.contract.options import TurnOptions
 from harness.contract.output import ErrorInfo, StopReason, TurnStatus
 from harness.errors import HarnessError, unwrapped
 from harness.orchestrator.approvals import ApprovalMode, Approver, Denying, approver_for
@@ -71,6 +72,11 @@ class Run:
                 open_services(plan.openapi, plan.ujmw) as services,
                 open_advisor(plan.advisor, self._registry, plan.prices) as advisors,
             ):
+                # a conversation of before knows its options itself
+                options, conversation_id, turn_id = plan.options, None, None
+                if plan.earlier:
+                    found = await taken_up(llm, plan.earlier, Path.cwd(), has_message=plan.prompt is not None)
+                    options, conversation_id, turn_id = None, found.conversation_id, found.turn_id
                 return await run_to_completion(
                     llm,
                     plan.prompt,
@@ -78,7 +84,10 @@ class Run:
                     servers=plan.servers,
                     approver=approver,
                     policy=plan.policy,
-                    options=plan.options,
+                    options=options,
+                    turn_options=_turn_options(plan),
+                    conversation_id=conversation_id,
+                    turn_id=turn_id,
                     on_line=self._see,
                     stop=stop,
                 )
@@ -121,7 +130,7 @@ async def with_connector(plan: Plan, registry: Registry) -> Plan:
         InvalidArgument: no such connector.
         ConnectorUnavailable: none is usable; the message has the shortest way to get one.
     """
-    if plan.url is not None:
+    if plan.url is not None or plan.earlier:
         return plan
     if plan.options.connector is not None:
         registry.resolve(plan.options)
@@ -132,15 +141,31 @@ async def with_connector(plan: Plan, registry: Registry) -> Plan:
     return plan.with_connector(name)
 
 
-def _open_llm(plan: Plan, registry: Registry) -> AbstractAsyncContextManager[ConversationalLLM]:
+def _turn_options(plan: Plan) -> TurnOptions | None:
+    """What may differ from turn to turn."""
+    model, effort = plan.options.model, plan.options.effort
+    if not plan.earlier or (model is None and effort is None):
+        return None
+    return TurnOptions(model=model, effort=effort)
+
+
+@asynccontextmanager
+async def _open_llm(plan: Plan, registry: Registry) -> AsyncGenerator[Directory]:
     # each brings half a house with it, and a run needs only one of them
     if plan.url is not None:
         from harness.remote import RemoteHarness
 
-        return RemoteHarness(plan.url)
+        async with RemoteHarness(plan.url) as remote:
+            yield remote
+        return
+    from harness.cli.journals import journal_for
     from harness.local import LocalHarness
 
-    return LocalHarness(registry, settings=Settings(prices=plan.prices))
+    # what other runs have left is theirs: only the conversation that is asked for is taken up
+    journal = journal_for(plan.store, plan.journal)
+    harness = LocalHarness(registry, settings=Settings(prices=plan.prices), store=journal, takes_up_turns=False)
+    async with harness as local:
+        yield local
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.store_option import StoreOption
+
 EXAMPLES = """\b
 Examples:
   harness serve --connector claude
@@ -35,6 +37,8 @@ class ServeArguments:
     options: tuple[str, ...]
     policy: Path | None
     config: Path | None
+    store: str | None
+    max_sessions: int | None
     output: ServeOutput
     print_token: bool
     skip_canary: bool
@@ -78,6 +82,15 @@ def serve(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Configuration, in place of the user's config.toml.")
     ] = None,
+    store: StoreOption = None,
+    max_sessions: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="Most peers at the same time; the one that was idle longest makes room and resumes later.",
+        ),
+    ] = None,
     output: Annotated[ServeOutput, typer.Option("-o", "--output", help="What stdout gets.")] = ServeOutput.TEXT,
     print_token: Annotated[bool, typer.Option("--print-token", help="Tell the token on stdout.")] = False,
     skip_canary: Annotated[
@@ -103,6 +116,8 @@ def serve(
             options=tuple(option or ()),
             policy=policy,
             config=config,
+            store=store,
+            max_sessions=max_sessions,
             output=output,
             print_token=print_token,
             skip_canary=skip_canary,

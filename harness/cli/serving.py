@@ -14,6 +14,7 @@ from harness.cli.canary import guarded
 from harness.cli.configuration import read_configuration
 from harness.cli.failures import complain
 from harness.cli.interrupts import open_interrupts
+from harness.cli.journals import journal_for
 from harness.cli.logs import set_up_logs
 from harness.cli.policies import policy_in_force
 from harness.cli.serve import ServeArguments, ServeOutput
@@ -42,13 +43,16 @@ async def _serve(arguments: ServeArguments) -> None:
     for remark in force.remarks:
         complain(remark)
     policy = Policy(force.policy) if force.is_configured else None
-    settings = Settings(prices=configuration.prices)
+    settings = Settings(prices=configuration.prices, max_sessions=arguments.max_sessions)
+    journal = journal_for(arguments.store, configuration.journal)
     names = arguments.connectors or (await _first_usable(),)
     registry = await _registry_of(names, pairs(arguments.options), flies_canary=not arguments.skip_canary)
     tokens = (local_token(read_token_file(arguments.token_file)),) if arguments.token_file else ()
     with open_interrupts() as signals:
         async with (
-            LocalHarness(registry, default_connector=names[0], settings=settings, policy=policy) as harness,
+            LocalHarness(
+                registry, default_connector=names[0], settings=settings, policy=policy, store=journal
+            ) as harness,
             serve(
                 harness,
                 host=arguments.host,

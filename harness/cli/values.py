@@ -9,12 +9,14 @@ from typing import Any
 
 from harness.errors import InvalidArgument
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?")
-_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmMgG])?[bB]?")
+_CHARACTERS = {"": 1, "k": 1000, "m": 1_000_000, "g": 1_000_000_000}
 
 
 def milliseconds(duration: str | None, option: str) -> int | None:
-    """`90s`, `10m`, `2h`, or seconds.
+    """`90s`, `10m`, `2h`, `30d`, or seconds.
 
     Raises:
         InvalidArgument: it is none of these.
@@ -26,6 +28,20 @@ def milliseconds(duration: str | None, option: str) -> int | None:
     if value < 1:
         raise InvalidArgument(f"{option}: '{duration}' is no duration; write 90s, 10m, 2h, or seconds")
     return value
+
+
+def characters(size: str | None, option: str) -> int | None:
+    """`500M`, `2G`, `100k`, or bytes.
+
+    Raises:
+        InvalidArgument: it is none of these.
+    """
+    if size is None:
+        return None
+    found = _SIZE.fullmatch(size.strip())
+    if found is None:
+        raise InvalidArgument(f"{option}: '{size}' is no size; write 500M, 2G, 100k, or bytes")
+    return int(float(found[1]) * _CHARACTERS[(found[2] or "").lower()])
 
 
 def pairs(options: Iterable[str], name: str = "--option") -> dict[str, Any]:

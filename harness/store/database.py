@@ -13,22 +13,22 @@ from collections.abc import Callable, Generator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypeAlias, TypeVar
+from typing import Self, TypeAlias, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
 
 from harness.errors import Internal
+from harness.store.durability import Durability
 from harness.store.schema import migrate
 
 logger = logging.getLogger(__name__)
 
-Durability: TypeAlias = Literal["process", "power"]
-"""What a commit survives: the death of this process (`synchronous=NORMAL`), or also that of the machine (FULL)."""
 CHECKPOINT_CHARS = 4 * 1024 * 1024
 """So much text is written between two checkpoints of the write-ahead log."""
 LOCK_WAIT_SECONDS = 10.0
 """How long another process may hold the file before a call fails."""
+_REMEDY = "free the disk or the file, then repeat the call"
 T = TypeVar("T")
 Work: TypeAlias = Callable[[sqlite3.Connection], T]
 
@@ -90,7 +90,7 @@ class Database:
         return self._writer.run_now(work)
 
     def _open(self) -> None:
-        with clear_errors(self._path):
+        with clear_errors(self._path, "free it, or name another file"):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._path.touch(mode=0o600)
             self._path.chmod(0o600)
@@ -185,16 +185,13 @@ def _vacuum(db: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def clear_errors(path: Path) -> Generator[None]:
+def clear_errors(path: Path, remedy: str = _REMEDY) -> Generator[None]:
     """What SQLite or the file system says becomes one error of ours."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise clear_error(path, error) from error
+        raise clear_error(path, error, remedy) from error
 
 
-def clear_error(path: Path, error: Exception) -> Internal:
-    return Internal(
-        f"the journal '{path}' cannot be used: {error}; free the disk or the file, then repeat the call",
-        path=str(path),
-    )
+def clear_error(path: Path, error: Exception, remedy: str = _REMEDY) -> Internal:
+    return Internal(f"the journal '{path}' cannot be used: {error}; {remedy}", path=str(path))

@@ -24,7 +24,8 @@ from harness.contract.value import JsonValue
 from harness.errors import ConversationInUse, HarnessError, Internal
 from harness.store import codec
 from harness.store.codec import Row
-from harness.store.database import LOCK_WAIT_SECONDS, Database, Durability, clear_errors
+from harness.store.database import LOCK_WAIT_SECONDS, Database, clear_errors
+from harness.store.durability import Durability
 from harness.store.holders import Holder
 from harness.store.port import ConversationRecord, Entry, Summary
 
