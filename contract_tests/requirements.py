@@ -1259,9 +1259,6 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "claude:options:nobody-asked", "With nobody to ask, what needs a permission is denied.", "contract 2"
         ),
         Requirement(
-            "claude:stall", "A CLI that is silent for long is told, with what it owes; a turn may end by it.", "R-D6"
-        ),
-        Requirement(
             "claude:start:versions", "What differs between versions is one table; untested ones are told.", "R-M9"
         ),
         Requirement("claude:reap", "What the processes of a crashed server left is ended by the next one.", "R-C6"),

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from connectors.claude.argv import Launch, Start, launch, login_of, needs_isolated_home
+from connectors.claude.argv import Handed, Launch, Start, launch, login_of, needs_isolated_home
 from connectors.claude.config import RESTRICTED_OPTIONS, ClaudeOptions, read_options
 from connectors.claude.connector import ClaudeConnector
+from connectors.claude.memory import Fork
 from connectors.claude.versions import MINIMUM, Version, check_version, features_of, parse_version
 from contract_tests.requirements import requirement
 from harness.contract import ConversationOptions, Effort, Limits, ToolDescriptor
@@ -214,3 +215,59 @@ def test_versions_are_read_and_old_ones_refused() -> None:
     with pytest.raises(ConnectorUnavailable, match=r"2\.1\.196") as refused:
         check_version((2, 1, 196), "claude")
     assert refused.value.detail["reason"] == "wrong_version"
+
+
+@requirement("claude:start:versions")
+def test_flags_that_only_newer_versions_know_are_left_out_for_older_ones() -> None:
+    new, old = started().argv, started(version=(2, 1, 197)).argv
+    assert value_of(new, "--system-prompt-snapshot") == "off"
+    assert "--system-prompt-snapshot" not in old
+    nobody = ClaudeOptions(permission_prompts="none")
+    assert value_of(started(claude=nobody).argv, "--permission-prompts") == "none"
+    assert "--permission-prompt-tool" not in started(claude=nobody).argv
+    with pytest.raises(NotSupported, match="permission_prompts=none"):
+        started(claude=nobody, version=(2, 1, 197))
+
+
+@requirement("claude:life:fork")
+def test_a_fork_has_a_session_of_its_own_that_begins_with_another() -> None:
+    argv = Start("u-2", fork=Fork("u-1", "m-1")).flags()
+    assert argv == ["--resume", "u-1", "--fork-session", "--resume-session-at", "m-1", "--session-id", "u-2"]
+    assert Start("u-2", fork=Fork("u-1", None)).flags() == [
+        *("--resume", "u-1", "--fork-session", "--session-id", "u-2"),
+    ]
+
+
+@requirement("claude:start:credentials")
+def test_the_minimal_mode_needs_a_key_and_says_so() -> None:
+    bare = ClaudeOptions(bare=True)
+    assert "--bare" in started(claude=bare).argv
+    with pytest.raises(InvalidArgument, match="'bare' needs a key"):
+        started(claude=bare, environ=USER)
+
+
+@requirement("claude:life:background")
+def test_background_work_is_off_unless_asked_for() -> None:
+    assert started().env["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"] == "1"
+    allowed = started(claude=ClaudeOptions(background_tasks=True))
+    assert "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS" not in allowed.env
+
+
+@requirement("R-A4")
+def test_what_the_host_hands_over_stands_in_files_and_flags() -> None:
+    handed = Handed(Path("/tmp/x/mcp.json"), "mcp__host__approve", ("--disallowedTools", "Bash"))
+    launched = launch(
+        "/x/claude",
+        ConversationOptions(),
+        ClaudeOptions(),
+        start=Start("u-1"),
+        features=features_of((2, 1, 332)),
+        environ=WITH_KEY,
+        home=None,
+        handed=handed,
+    )
+    assert value_of(launched.argv, "--mcp-config") == "/tmp/x/mcp.json"
+    assert value_of(launched.argv, "--permission-prompt-tool") == "mcp__host__approve"
+    assert value_of(launched.argv, "--disallowedTools") == "Bash"
+    assert int(launched.env["MCP_TOOL_TIMEOUT"]) > 24 * 3600 * 1000
+    assert launched.env["CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT"] == "0"
