@@ -81,7 +81,7 @@ def test_trust_holds_for_one_directory_and_one_content(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[polcy]", "'polcy': expected one of policy, limits, prices"),
+        ("[polcy]", "'polcy': expected one of policy, limits, prices, advisor"),
         ('[policy]\nalow = ["Bash"]', "'policy.alow': expected one of mode, deny, ask, allow, questions"),
         ("[limits]\nmax_rounds = 3", "'limits.max_rounds': expected one of max_turns"),
         ("[limits]\nmax_turns = 0", "'limits.max_turns': expected a number above 0"),
@@ -106,7 +106,7 @@ def test_other_configuration_is_used_instead_and_must_exist(shell: Shell) -> Non
     file = config(shell, "[polcy]")
     done = shell.run("run", "Go.", *fake())
     assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert done.err.startswith(f"harness: {file}: 'polcy': expected one of policy, limits, prices")
+    assert done.err.startswith(f"harness: {file}: 'polcy': expected one of policy, limits, prices, advisor")
     (shell.directory / "other.toml").write_text('[policy]\nallow = ["Bash"]\n[limits]\nmax_turns = 3')
     assert refusals(shell, "ls", options=("--config", "other.toml")) == [None]
     done = shell.run("run", "Go.", *fake(), "--config", "missing.toml")
