@@ -29,7 +29,8 @@ test: setup ## Run every check and every test, stop at the first that fails
 	$(BIN)/python -m pytest
 
 soak: setup ## Search far longer for a crash that breaks a promise
-	HARNESS_SOAK=1 $(BIN)/python -m pytest contract_tests/core/test_crash_points.py contract_tests/core/test_crash_http.py
+	HARNESS_SOAK=1 $(BIN)/python -m pytest contract_tests/core/test_crash_points.py contract_tests/core/test_crash_http.py \
+	  contract_tests/core/test_model_loop_killed.py
 
 peers: ## Install the agents that live tests talk to into .peers (PEERS=codex for one)
 	@command -v npm >/dev/null || { echo "the agents are npm packages: install Node.js, which brings npm" >&2; exit 1; }

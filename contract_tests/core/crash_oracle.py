@@ -31,8 +31,8 @@ class Story:
             self.complaints.append(complaint)
 
 
-async def complaints_about(directory: Path, plan: Plan) -> list[str]:
-    """Everything that was promised and not kept; empty when all is well."""
+async def story_in(directory: Path) -> Story:
+    """All lives that a directory tells of."""
     lines = (directory / "diary.jsonl").read_text(encoding="utf-8").splitlines()
     async with SqliteStore(directory / "journal.db") as store:
         records = await store.list_conversations(LOCAL_OWNER)
@@ -41,6 +41,12 @@ async def complaints_about(directory: Path, plan: Plan) -> list[str]:
     story.expect(len(records) == 1, f"{len(records)} conversations for one client key")
     marks = [fact["what"] for fact in story.facts if fact["what"] in ("life", "finished")]
     story.expect(marks[-1] == "finished", "the last life did not finish")
+    return story
+
+
+async def complaints_about(directory: Path, plan: Plan) -> list[str]:
+    """Everything that was promised and not kept; empty when all is well."""
+    story = await story_in(directory)
     read_streams(story)
     check_requests(story)
     check_accepted_answers(story, plan)
