@@ -197,6 +197,8 @@ async def live(directory: Path, plan: Plan, *, is_first: bool, death: Death | No
     diary = Diary(directory / "diary.jsonl")
     diary.note("life")
     clock = Clock(plan.is_late and not is_first)
+    if not is_first:
+        clock.turned.set()  # an earlier life may have turned it, and the peer waits for that only once
     connector = FakeConnector(script(plan, clock), on_seen=diary.saw)
     store = DyingStore(directory / "journal.db", diary, death, plan.pauses)
     with anyio.fail_after(10):
