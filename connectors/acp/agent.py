@@ -63,6 +63,8 @@ class Agent:
     images_in_results: bool = False
     max_result_chars: int | None = None
     max_call_wait_ms: int | None = None
+    takes_sources: bool = True
+    """Whether it can be given MCP servers beside ours."""
     takes_prompt: bool = False
     """Whether the caller's system prompt can be given to it."""
 
@@ -107,6 +109,8 @@ GEMINI = Agent(
     usage=Usage.QUOTA,
     images_in_prompt=True,
     max_call_wait_ms=300_000,
+    # the settings that close its own tools close those of every server but ours
+    takes_sources=False,
 )
 CLAUDE_AGENT_ACP = Agent(
     name="claude-agent-acp",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from connectors._forms import REFUSING, form_content, form_questions
 from connectors._json import JsonObject, compact_json, object_in, objects_in, plain_text_in
 from connectors._jsonrpc import Asked
-from harness.contract.requests import HostRequest, HostResponse, OptionKind, RequestKind, RequestOption
+from harness.contract.requests import HostRequest, HostResponse, OptionKind, Question, RequestKind, RequestOption
 
 PERMISSION = "session/request_permission"
 ELICITATION = "elicitation/create"
@@ -18,6 +18,7 @@ _KINDS = {
 }
 _READS = frozenset({"read", "search", "think"})
 _WRITES = frozenset({"edit", "delete", "move", "execute"})
+_CUSTOM = "_custom"
 _CANCELLED: JsonObject = {"outcome": {"outcome": "cancelled"}}
 
 
@@ -65,7 +66,7 @@ def question_of(asked: Asked, call_id: str) -> HostRequest:
         kind=RequestKind.USER_QUESTION,
         call_id=call_id or None,
         peer_request_id=asked.key,
-        questions=form_questions(schema),
+        questions=_with_free_text(form_questions(schema)),
         answer_schema_json=compact_json(schema) if schema else None,
         description=plain_text_in(asked.params.get("message")) or None,
         target=plain_text_in(asked.params.get("url")) or None,
@@ -75,8 +76,24 @@ def question_of(asked: Asked, call_id: str) -> HostRequest:
 def elicited(asked: Asked, request: HostRequest, response: HostResponse) -> JsonObject:
     if response.action in REFUSING:
         return {"action": str(response.action)}
-    content = form_content(object_in(asked.params.get("requestedSchema")), request, response)
+    schema = object_in(asked.params.get("requestedSchema"))
+    content = form_content(schema, request, response)
+    for answer in response.answers:
+        custom = f"{answer.question_id}{_CUSTOM}"
+        if answer.text is not None and not answer.selected and custom in object_in(schema.get("properties")):
+            content.pop(answer.question_id, None)
+            content[custom] = answer.text
     return {"action": "accept", "content": content}
+
+
+def _with_free_text(questions: list[Question]) -> list[Question]:
+    """claude-agent-acp asks for an answer of one's own as a field beside the choice: it is one question."""
+    custom = {question.id for question in questions if question.id.endswith(_CUSTOM)}
+    return [
+        question.model_copy(update={"allow_free_text": True}) if f"{question.id}{_CUSTOM}" in custom else question
+        for question in questions
+        if question.id not in custom
+    ]
 
 
 def closed(asked: Asked) -> JsonObject:

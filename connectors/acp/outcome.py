@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from connectors._json import JsonObject, number_in, object_in, objects_in, plain_text_in
 from connectors._jsonrpc import RpcError
 from connectors.acp.agent import Agent, Usage
@@ -17,7 +19,12 @@ _STOP_REASONS = {
     "refusal": StopReason.REFUSAL,
     "cancelled": StopReason.CANCELLED,
 }
+_LIMITS = {
+    "Reached maximum number of turns": StopReason.MAX_TURNS,
+    "Reached maximum budget": StopReason.BUDGET,
+}
 _NOT_LOGGED_IN = -32000
+_STATUS_IN_TEXT = re.compile(r"\b(?:API Error:?|[Ss]tatus:?|HTTP|Error:?) (4\d\d|5\d\d)\b")
 _REASONS = {400: "request", 401: "auth", 402: "billing", 403: "auth", 404: "request", 429: "rate_limit"}
 _WORDS = {
     "rate_limit": "rate_limit",
@@ -35,7 +42,11 @@ def end_of(result: JsonObject) -> TurnEnded:
     return TurnEnded(_STOP_REASONS.get(told, told or StopReason.END_TURN))
 
 
-def failure_of(error: RpcError, agent: Agent) -> TurnFailed:
+def failure_of(error: RpcError, agent: Agent) -> TurnEnded | TurnFailed:
+    """A limit that was kept is an end like others, though some agents call it an error."""
+    for words, reason in _LIMITS.items():
+        if words in error.message:
+            return TurnEnded(reason)
     return TurnFailed(error_of(error, agent))
 
 
@@ -143,4 +154,18 @@ def _status(error: RpcError, data: JsonObject) -> int | None:
         value = number_in(told)
         if value is not None and 400 <= value < 600:
             return int(value)
-    return None
+    return status_in(error.message)
+
+
+def status_in(text: str) -> int | None:
+    """The HTTP status, where an agent tells it in words only."""
+    found = _STATUS_IN_TEXT.search(text)
+    return int(found[1]) if found else None
+
+
+def failure_in(text: str) -> ProviderError:
+    """What a provider said, where it stands in the answer's text."""
+    status = status_in(text)
+    told = text.strip()[-500:] or "the model's provider failed without a word why"
+    reason = _REASONS.get(status or 0) or ("request" if status is not None and status < 500 else "server")
+    return ProviderError(told, reason=reason, status=status)

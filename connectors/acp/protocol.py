@@ -17,7 +17,7 @@ from connectors._jsonrpc import METHOD_NOT_FOUND, Answered, Asked, JsonRpc, Noti
 from connectors.acp import asks
 from connectors.acp.agent import Agent
 from connectors.acp.names import ToolNames
-from connectors.acp.outcome import UsageMeter, end_of, error_of, failure_of
+from connectors.acp.outcome import UsageMeter, end_of, error_of, failure_in, failure_of
 from connectors.acp.tool_calls import ToolCalls
 from connectors.acp.turn_reader import TurnReader
 from harness.contract.content import ContentBlock, ImageBlock, TextBlock
@@ -31,7 +31,6 @@ from harness.errors import (
     HarnessError,
     NotSupported,
     PeerProtocolError,
-    ProviderError,
 )
 from harness.turn.events import RequestRaised, TurnEnded, TurnEvent, TurnFailed, UsageReported, notice, raw
 
@@ -79,6 +78,7 @@ class AcpProtocol:
         self._commands: set[str] = set()
         self._prompt_kinds: JsonObject = {}
         self._failure: HarnessError | None = None
+        self._failed_in_text = False
         self._opened_id = ""
         self._left_to_set: list[tuple[str, JsonObject]] = []
 
@@ -123,7 +123,7 @@ class AcpProtocol:
             source=self._agent.name,
         )
         self._turn = TurnReader(calls, self._agent.name)
-        self._failure = None
+        self._failure, self._failed_in_text = None, False
         self._rpc.ask("session/prompt", {"sessionId": self.session_id, "prompt": blocks}, purpose=_PROMPTED)
         self.has_prompted = True
         return [history_notice(history)] if history else []
@@ -239,7 +239,7 @@ class AcpProtocol:
             return []
         status = object_in(object_in(object_in(update.get("_meta")).get("codex")).get("threadStatus"))
         if status.get("type") == "systemError":
-            self.fail(ProviderError("the model's provider failed; what it said stands in the text", reason="server"))
+            self._failed_in_text = True
         cost = self.meter.cost_so_far() if kind == "usage_update" else None
         return [*turn.read(update), *([UsageReported(cost)] if cost is not None else [])]
 
@@ -335,6 +335,8 @@ class AcpProtocol:
         end = failure_of(answer.error, self._agent) if answer.error is not None else end_of(answer.result)
         if turn.is_interrupted and not isinstance(end, TurnEnded):
             end = TurnEnded(StopReason.CANCELLED)
+        if self._failed_in_text and self._failure is None:
+            self.fail(failure_in(turn.last_text))
         events = turn.finish()
         self._close_open()
         usage = self.meter.usage_of(answer.result)

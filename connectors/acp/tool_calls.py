@@ -28,6 +28,7 @@ class ToolCalls:
         self._closed: set[str] = set()
         self._refused: set[str] = set()
         self._names_told: dict[str, str] = {}
+        self._first_titles: dict[str, str] = {}
 
     def is_ours(self, call_id: str) -> bool:
         return call_id in self._ours
@@ -53,6 +54,8 @@ class ToolCalls:
         call_id = plain_text_in(update.get("toolCallId"))
         if not call_id:
             return []
+        if update.get("sessionUpdate") == "tool_call":
+            self._first_titles.setdefault(call_id, plain_text_in(update.get("title")))
         told = {name: value for name, value in update.items() if value is not None and name != "sessionUpdate"}
         if not object_in(told.get("rawInput")) and object_in(self._known.get(call_id, {}).get("rawInput")):
             told.pop("rawInput", None)
@@ -68,13 +71,14 @@ class ToolCalls:
     def end(self) -> list[TurnEvent]:
         """What the agent left open when the turn ended: it sends nothing more about it."""
         return [
-            internal_tool_finished(self.model_id(call_id), "unknown") for call_id in sorted(self._shown - self._closed)
+            internal_tool_finished(self.model_id(call_id), "refused" if call_id in self._refused else "unknown")
+            for call_id in sorted(self._shown - self._closed)
         ]
 
     # inside
 
     def _tell_bridge(self, call_id: str, call: JsonObject, tool: str | None, *, asks: bool) -> None:
-        status = call.get("status")
+        status = plain_text_in(call.get("status"))
         self._correlation.see(
             self.model_id(call_id),
             tool_name=tool,
@@ -86,7 +90,7 @@ class ToolCalls:
 
     def _own(self, call_id: str, call: JsonObject, *, asks: bool) -> list[TurnEvent]:
         events: list[TurnEvent] = []
-        status = call.get("status")
+        status = plain_text_in(call.get("status"))
         is_known = bool(object_in(call.get("rawInput"))) or asks or status != "pending"
         if call_id not in self._shown and is_known:
             self._shown.add(call_id)
@@ -96,7 +100,7 @@ class ToolCalls:
             events.append(internal_tool_started(self.model_id(call_id), name, arguments_json=arguments, source=source))
         if status in _RESULTS and call_id not in self._closed and call_id in self._shown:
             self._closed.add(call_id)
-            result = "refused" if call_id in self._refused else _RESULTS[str(status)]
+            result = "refused" if call_id in self._refused else _RESULTS[status]
             text = without_surrogates(_result_text(call))
             events.append(internal_tool_finished(self.model_id(call_id), result, result_text=text or None))
         return events
@@ -109,6 +113,8 @@ class ToolCalls:
         prefix = call_id.partition("__")[0] if self._has_prefixed_ids and "__" in call_id else ""
         of_server = plain_text_in(raw.get("tool")) if "server" in raw else ""
         told = self._names_told.get(call_id) or plain_text_in(meta.get("toolName")) or of_server or prefix
+        # many begin with the tool's name and go on with what it does
+        told = told or self._first_titles.get(call_id, "")
         return told or plain_text_in(call.get("title")) or plain_text_in(call.get("kind")) or "tool"
 
 

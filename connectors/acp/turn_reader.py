@@ -49,6 +49,11 @@ class TurnReader:
         """The model acts: what it said before was said on the way."""
         return self._close("commentary")
 
+    @property
+    def last_text(self) -> str:
+        """What the agent said last."""
+        return "".join(self._texts) or (self._whole[-1][1] if self._whole else "")
+
     def discard(self, reason: str) -> list[TurnEvent]:
         """The agent starts its message again: what it has streamed of it does not count."""
         if not self._texts:

@@ -9,9 +9,9 @@ from typing import Any
 
 from harness.contract.options import ConversationOptions
 from harness.testing import fake_script
-from harness.testing.agent_rows import AGENTS
+from harness.testing.agent_rows import AGENTS, CLAUDE_NAMES, spell_for_claude
 from harness.testing.row import MADE_UP_KEY, NO_WAY_OUT, Prepared, Row, scripted
-from harness.testing.scenario import ASK, RUN, Scenario
+from harness.testing.scenario import Scenario
 
 # --- the fake connector ----------------------------------------------------------------------------------------------
 
@@ -26,26 +26,6 @@ async def _prepare_fake(scenario: Scenario, directory: Path) -> AsyncGenerator[P
 FAKE = Row("fake", _prepare_fake, internal_names=fake_script.NAMES)
 
 
-def _spell_for_claude(one: Mapping[str, Any]) -> Mapping[str, Any]:
-    if one["name"] == RUN:
-        return {**one, "name": CLAUDE_NAMES[RUN]}
-    if one["name"] == ASK:
-        questions = [
-            {
-                "question": asked["text"],
-                "header": f"Choice {number}",
-                "options": [{"label": label, "description": f"{label}, please"} for label in asked["options"]],
-                "multiSelect": asked.get("multi_select", False),
-            }
-            for number, asked in enumerate(one["questions"], 1)
-        ]
-        return {**one, "name": CLAUDE_NAMES[ASK], "arguments": {"questions": questions}}
-    return one
-
-
-CLAUDE_NAMES = {RUN: "Bash", ASK: "AskUserQuestion"}
-
-
 def _claude_options(url: str, directory: Path) -> Mapping[str, Any]:
     env = {"CLAUDE_CODE_MAX_RETRIES": "2", **NO_WAY_OUT}
     return {"key": MADE_UP_KEY, "base_url": url, "home": str(directory / "home"), "env": env}
@@ -56,7 +36,7 @@ def _claude(name: str) -> Row:
         name,
         _claude_options,
         model="claude-sonnet-4-6",
-        spell=_spell_for_claude,
+        spell=spell_for_claude,
         internal_names=CLAUDE_NAMES,
         exempt={"request-withdrawn": "no scripted answer of the model makes this CLI take a request back"},
         program="claude",
