@@ -224,6 +224,7 @@ def test_a_run_that_was_killed_in_a_call_is_finished_by_another(shell: Shell) ->
 @requirement("cli:run:resume")
 def test_a_run_whose_peer_died_with_it_is_gone_on_with_by_the_next_message(shell: Shell) -> None:
     found = killed_in_a_call(shell, "continued")
+    assert found["pending_requests"] == 0, "its peer is gone: nobody could be answered"
     lost = shell.run("run", "-c")
     assert lost.code == 2 and "say how to go on" in lost.err
     shown = shell.run("sessions", "show", found["id"], "-f", "jsonl").lines

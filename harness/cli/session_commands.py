@@ -18,6 +18,7 @@ from harness.cli.terminal import printable
 from harness.cli.transcripts import TranscriptFormat, iso_time, transcript
 from harness.cli.values import characters, milliseconds
 from harness.connector import Reaps, Weighs
+from harness.contract.capabilities import LlmCapabilities, Resume
 from harness.contract.state import ConversationExport
 from harness.contract.value import JsonValue
 from harness.conversation.recovery import past_of
@@ -148,16 +149,18 @@ async def _row(
     journal: Store, record: ConversationRecord, is_held: bool, registry: Registry, now: int
 ) -> dict[str, JsonValue]:
     about = info_of(record, now)
+    status = _status(record, is_held, now)
+    can_go_on = status != "interrupted" or _resume_of(record) == Resume.EXACT
     row: dict[str, JsonValue] = {
         "id": about.conversation_id,
-        "status": _status(record, is_held, now),
+        "status": status,
         "connector": about.connector,
         "model": about.model,
         "created": iso_time(about.created_at),
         "updated": iso_time(about.updated_at),
         "turns": about.turns,
         "first_message": about.first_message,
-        "pending_requests": about.pending_requests,
+        "pending_requests": about.pending_requests if can_go_on else 0,
     }
     connector = _connector(registry, record.connector)
     if isinstance(connector, Weighs):
@@ -176,6 +179,10 @@ def _status(record: ConversationRecord, is_held: bool, now: int) -> str:
         return "interrupted"
     waits = any(not is_overdue(one, now) for one in record.summary.open_requests)
     return "awaiting_host" if waits else "running"
+
+
+def _resume_of(record: ConversationRecord) -> Resume | str:
+    return LlmCapabilities.model_validate_json(record.capabilities_json).resume
 
 
 def _line(row: dict[str, JsonValue]) -> str:
