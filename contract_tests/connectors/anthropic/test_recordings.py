@@ -65,7 +65,12 @@ SCRIPTED = {
 }
 
 CALLED = CallMade("call_1_0", "weather", '{"city": "Tromsø – 天気 😀"}')  # noqa: RUF001
+CITIES = ("Oslo", "Rome", "Oslo")
 LLAMA = {
+    "parallel_calls": Told(
+        calls=tuple(CallMade(f"call_6_{n}", "weather", f'{{"city": "{city}"}}') for n, city in enumerate(CITIES)),
+        usage=usage(390, None, 1, 97),
+    ),
     "text": Told('\n\nWhat is the purpose of the "Chatbot"', stop=StopReason.MAX_TOKENS, usage=usage(1, None, 53, 12)),
     "odd_letters": Told(calls=(CALLED,), usage=usage(0, None, 160, 35)),
     "cut_call": Told(stop=StopReason.MAX_TOKENS, usage=usage(390, None, 1, 4)),
