@@ -96,7 +96,7 @@ def peer_name(name: str, tools: Sequence[str]) -> str:
 def _is_shortened(name: str, tool: str) -> bool:
     """Whether the peer's `<prefix>__<beginning>_<digest>` may stand for a name that was too long for it."""
     stem = tool.rpartition("_")[0]
-    beginnings = (stem[found.end() :] for found in re.finditer("^|__|-", stem))
+    beginnings = (stem[found.end() :] for found in re.finditer("^|_+|-", stem))
     return any(len(one) >= _SHORTEST_STEM and name.startswith(one) for one in beginnings)
 
 
