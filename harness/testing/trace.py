@@ -22,6 +22,8 @@ _DROPPED_KINDS = frozenset({"usage", "raw"})
 _DELTAS = frozenset({"text_delta", "thinking_delta"})
 _TELLS_CIRCUMSTANCES = frozenset({"peer_started"})
 """Notices whose text is about this machine and this run."""
+_WAITS = re.compile(r"\bin \d+(?:\.\d+)? s\b")
+"""Peers wait a random while before they try again."""
 _NAMED = re.compile(r"<id \d+>")
 
 
@@ -66,6 +68,8 @@ def _joined(items: Iterator[OutputItem]) -> list[dict[str, Any]]:
                 continue
         if item.kind == "notice" and value["code"] in _TELLS_CIRCUMSTANCES:
             del value["text"]
+        elif item.kind == "notice":
+            value["text"] = _WAITS.sub("in 0 s", value["text"])
         deltas = seen.get(("text_delta", item.item_id)) if item.kind == "message" else None
         if deltas is None:
             values.append(value)

@@ -19,7 +19,7 @@ async def run(stage: Stage) -> None:
     holds("the argument is whole", json.loads(request.arguments_json or "{}") == {"note": NOTE})
     error = turn.state.error
     if error is None or error.code != "context_overflow":  # of a model whose window is smaller than that
-        same("the text", turn.text, "Kept.")
+        same("the text", turn.text, "It was kept.")
 
 
 SCENARIO = Scenario(
@@ -28,7 +28,7 @@ SCENARIO = Scenario(
     script=[
         [
             {"calls": [{"name": "save", "id": "call_1", "arguments_json": json.dumps({"note": NOTE})}]},
-            {"text": "Kept."},
+            {"text": "It was {{results.call_1}}."},
         ]
     ],
     run=run,

@@ -30,11 +30,11 @@ TOOLS = (
 
 async def run(stage: Stage) -> None:
     talk = await stage.begin()
-    turn = await talk.say(answer=lambda request: result(request, "ok"))
+    turn = await talk.say(answer=lambda request: result(request, f"<{request.call_id}>"))
     same("the tools by the host's names", [one.tool_name for one in turn.requests], ["ping", "draw", LONG_NAME])
     arguments = [json.loads(one.arguments_json or "null") for one in turn.requests]
     same("their arguments", arguments, [{}, {"line": {"from": {"x": 1}}}, {}])
-    same("the text", turn.text, "All three.")
+    same("each result belongs to its call", turn.text, "".join(f"<{one.call_id}>" for one in turn.requests))
     if stage.model is not None:
         body = stage.model.requests[0].body_text
         same("the number of tools the model sees", len(stage.model.requests[0].tools), 3)
@@ -49,7 +49,7 @@ SCENARIO = Scenario(
             {"calls": [call("ping", "call_1")]},
             {"calls": [{"name": "draw", "id": "call_2", "arguments": {"line": {"from": {"x": 1}}}}]},
             {"calls": [call(LONG_NAME, "call_3")]},
-            {"text": "All three."},
+            {"text": "{{results.call_1}}{{results.call_2}}{{results.call_3}}"},
         ]
     ],
     tools=TOOLS,

@@ -17,6 +17,7 @@ def figures(turn: Turn) -> tuple[int | None, int | None, int | None]:
 async def run(stage: Stage) -> None:
     talk = await stage.begin()
     first = await talk.say(answer=lambda request: result(request, "ok"))
+    same("the text", first.text, "one: ok")
     second = await talk.say("And?")
     same("input, output and calls of the first turn", figures(first), (3000, 100, 2))
     same("input, output and calls of the second turn", figures(second), (1500, 50, 1))
@@ -28,7 +29,7 @@ SCENARIO = Scenario(
     name="usage-once",
     requirements=("R-L1",),
     script=[
-        [{"calls": [call("save", "call_1", n=1)], "usage": USED}, {"text": "one", "usage": USED}],
+        [{"calls": [call("save", "call_1", n=1)], "usage": USED}, {"text": "one: {{results.call_1}}", "usage": USED}],
         [{"text": "two", "usage": USED}],
     ],
     run=run,
