@@ -30,7 +30,10 @@ def environment(
     """`with_provider`: the provider is told by variables, where it cannot be told in the session."""
     isolated = copilot.isolated_home if copilot.isolated_home is not None else copilot.base_url is not None
     source = {name: value for name, value in environ.items() if not isolated or not name.startswith("XDG_")}
-    extra = {"COPILOT_AUTO_UPDATE": "false", "COPILOT_HOME": str(home)}
+    extra = {"COPILOT_AUTO_UPDATE": "false"}
+    if isolated or copilot.home is not None:
+        # its login lies in the user's own: without another provider that is the one to use
+        extra["COPILOT_HOME"] = str(home)
     if isolated:
         extra["HOME"] = str(home)
     if copilot.base_url is not None and with_provider:

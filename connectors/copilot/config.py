@@ -31,7 +31,7 @@ class CopilotOptions(BaseModel):
     provider_type: Literal["openai", "azure", "anthropic"] = "openai"
     wire_api: Literal["completions", "responses"] = "completions"
     home: Path | None = None
-    """Where Copilot keeps its sessions; by default a directory of ours."""
+    """Where Copilot keeps its sessions; by default the user's own, with `base_url` a directory of ours."""
     isolated_home: bool | None = None
     """Gives Copilot that directory as HOME too; by default exactly with `base_url`."""
     env: dict[str, str] = {}
