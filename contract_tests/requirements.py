@@ -837,22 +837,26 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement(
             "orchestrator:sources:live",
-            "The real CLI uses a function, a delegated and a routed MCP server, a UJMW service, and an approval from another process in one turn.",
+            "The real CLI uses a function, a delegated and a routed MCP server, a UJMW service, and an approval "
+            "from another process in one turn.",
             "issue 8",
         ),
         Requirement(
             "orchestrator:agents:answer",
-            "Any ConversationalLLM is a tool of another: own instructions and tools, a conversation per call, failures are error results.",
+            "Any ConversationalLLM is a tool of another: own instructions and tools, a conversation per call, "
+            "failures are error results.",
             "issue 8",
         ),
         Requirement(
             "orchestrator:agents:policy",
-            "Inside of an agent the caller's policy decides and the caller's people are asked; without a caller nobody gives leave.",
+            "Inside of an agent the caller's policy decides and the caller's people are asked; without a caller "
+            "nobody gives leave.",
             "issue 8",
         ),
         Requirement(
             "orchestrator:agents:limits",
-            "Calls, depth and concurrency of agents are bounded; what is left of the caller's budget applies inside and is used up there.",
+            "Calls, depth and concurrency of agents are bounded; what is left of the caller's budget applies "
+            "inside and is used up there.",
             "issue 8",
         ),
         Requirement(
@@ -872,7 +876,8 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement(
             "orchestrator:sources:mixed",
-            "Routed and delegated servers are used side by side; each decision is told before the first turn, and what ran here ends with the conversation.",
+            "Routed and delegated servers are used side by side; each decision is told before the first turn, "
+            "and what ran here ends with the conversation.",
             "issue 8",
         ),
         Requirement(
@@ -1629,8 +1634,8 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement("R-M6", "A second message in an active turn is turn_in_progress and never queued.", "R-M6"),
         Requirement(
             "conversation:any-host-any-peer",
-            "Whatever host and peer do, in whatever order, every request gets one outcome, nothing is pending after the "
-            "end, nobody hangs, and the next turn is clean.",
+            "Whatever host and peer do, in whatever order, every request gets one outcome, nothing is pending "
+            "after the end, nobody hangs, and the next turn is clean.",
             "ours",
         ),
         Requirement(
