@@ -19,6 +19,7 @@ _KINDS = {
 _READS = frozenset({"read", "search", "think"})
 _WRITES = frozenset({"edit", "delete", "move", "execute"})
 _CUSTOM = "_custom"
+_OPTION = "_claude/askUserQuestionOption"
 _CANCELLED: JsonObject = {"outcome": {"outcome": "cancelled"}}
 
 
@@ -62,13 +63,14 @@ def allowance_of(asked: Asked) -> JsonObject:
 
 def question_of(asked: Asked, call_id: str) -> HostRequest:
     schema = object_in(asked.params.get("requestedSchema"))
+    message = plain_text_in(asked.params.get("message"))
     return HostRequest(
         kind=RequestKind.USER_QUESTION,
         call_id=call_id or None,
         peer_request_id=asked.key,
-        questions=_with_free_text(form_questions(schema)),
+        questions=_asked([_told(one, schema) for one in _with_free_text(form_questions(schema))], message),
         answer_schema_json=compact_json(schema) if schema else None,
-        description=plain_text_in(asked.params.get("message")) or None,
+        description=message or None,
         target=plain_text_in(asked.params.get("url")) or None,
     )
 
@@ -84,6 +86,32 @@ def elicited(asked: Asked, request: HostRequest, response: HostResponse) -> Json
             content.pop(answer.question_id, None)
             content[custom] = answer.text
     return {"action": "accept", "content": content}
+
+
+def _told(question: Question, schema: JsonObject) -> Question:
+    """claude-agent-acp puts an option's description behind its label, and tells it apart in a member of its own."""
+    rule = object_in(object_in(schema.get("properties")).get(question.id))
+    choices = [*objects_in(rule.get("oneOf")), *objects_in(object_in(rule.get("items")).get("anyOf"))]
+    described = {
+        plain_text_in(one.get("const")): plain_text_in(
+            object_in(object_in(one.get("_meta")).get(_OPTION)).get("description")
+        )
+        for one in choices
+    }
+    options = [
+        option.model_copy(update={"label": option.label.removesuffix(f" — {told}"), "description": told})
+        if (told := described.get(option.id))
+        else option
+        for option in question.options
+    ]
+    return question.model_copy(update={"options": options})
+
+
+def _asked(questions: list[Question], message: str) -> list[Question]:
+    """The one question of a form is what the form's message asks."""
+    if len(questions) != 1 or not message or questions[0].text != questions[0].header:
+        return questions
+    return [questions[0].model_copy(update={"text": message})]
 
 
 def _with_free_text(questions: list[Question]) -> list[Question]:

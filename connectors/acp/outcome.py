@@ -44,6 +44,8 @@ def end_of(result: JsonObject) -> TurnEnded:
 
 def failure_of(error: RpcError, agent: Agent) -> TurnEnded | TurnFailed:
     """A limit that was kept is an end like others, though some agents call it an error."""
+    if error.code == _NOT_LOGGED_IN:
+        return TurnFailed(ProviderError(f"{error.message}; {agent.login_remedy}", reason="auth"))
     for words, reason in _LIMITS.items():
         if words in error.message:
             return TurnEnded(reason)

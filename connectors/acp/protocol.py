@@ -335,7 +335,7 @@ class AcpProtocol:
         end = failure_of(answer.error, self._agent) if answer.error is not None else end_of(answer.result)
         if turn.is_interrupted and not isinstance(end, TurnEnded):
             end = TurnEnded(StopReason.CANCELLED)
-        if self._failed_in_text and self._failure is None:
+        if self._failed_in_text and self._failure is None and answer.error is None:
             self.fail(failure_in(turn.last_text))
         events = turn.finish()
         self._close_open()

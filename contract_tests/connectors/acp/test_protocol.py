@@ -247,7 +247,7 @@ def test_a_tool_of_the_agents_own_is_shown_from_pieces_and_closed_with_the_turn(
         (GEMINI, {"code": 401, "message": "key"}, "provider_error", "auth"),
         (GEMINI, {"code": 429, "message": "slow"}, "provider_error", "rate_limit"),
         (CLAUDE_AGENT_ACP, {"code": -32603, "message": "API Error: 400 bad"}, "provider_error", "request"),
-        (CLAUDE_AGENT_ACP, {"code": -32000, "message": "auth"}, "connector_unavailable", "not_logged_in"),
+        (CLAUDE_AGENT_ACP, {"code": -32000, "message": "auth"}, "provider_error", "auth"),
         (OPENCODE, {"code": -32603, "message": "context window is full"}, "context_overflow", None),
     ],
 )
