@@ -74,7 +74,7 @@ class Handed:
     """The file that names them."""
     permission_tool: str = "stdio"
     """Who is asked for permissions: the control protocol, or a tool of ours."""
-    policy_flags: tuple[str, ...] = ()
+    denied_tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,9 @@ def launch(
         InvalidArgument: a value that would be taken for a flag, options that exclude each other.
         NotSupported: an option that this version does not know.
     """
-    flags = [*_FLAGS, *_mode_flags(claude, features, handed), *_conversation_flags(options), *handed.policy_flags]
+    flags = [*_FLAGS, *_mode_flags(claude, features, handed), *_conversation_flags(options)]
+    if handed.denied_tools:
+        flags += ["--disallowedTools", ",".join(handed.denied_tools)]
     if handed.mcp_config is not None:
         flags += ["--mcp-config", str(handed.mcp_config)]
     return Launch([program, *flags, *start.flags()], _environment(options, claude, environ, home))

@@ -47,13 +47,12 @@ def allowed_tool_names(sources: Iterable[ToolSourceDescriptor]) -> dict[str, fro
     return {source.name: frozenset(source.tool_names) for source in sources if source.tool_names is not None}
 
 
-def policy_flags(policy: RequestPolicy | None) -> list[str]:
-    """Rules about whole tools: one that is denied is not even shown to the model."""
+def tools_denied_whole(policy: RequestPolicy | None) -> list[str]:
+    """The tools that the model is not even shown, because a rule denies them whatever their arguments."""
     if policy is None:
         return []
     denied = sorted({rule.tool for rule in policy.deny if not rule.arguments and is_literal(rule.tool)})
-    named = ",".join(denied)
-    return ["--disallowedTools", named] if 0 < len(named) <= _MAX_FLAG_CHARS else []
+    return denied if len(",".join(denied)) <= _MAX_FLAG_CHARS else []
 
 
 def _server(source: ToolSourceDescriptor, claude: ClaudeOptions) -> JsonObject:

@@ -15,7 +15,7 @@ from connectors._process import PeerProcess, open_process
 from connectors._recorded import process_note
 from connectors.claude.argv import SERVER_NAME, Handed, Start
 from connectors.claude.bridge_route import BridgeRoute
-from connectors.claude.delegation import allowed_tool_names, delegated_servers, policy_flags
+from connectors.claude.delegation import allowed_tool_names, delegated_servers, tools_denied_whole
 from connectors.claude.gate import Gate
 from connectors.claude.history_check import HistoryCheck
 from connectors.claude.host_tools import HostTools
@@ -60,7 +60,7 @@ async def opened(
             handed = Handed(
                 stack.enter_context(config_file(servers)),
                 tools.approve_name or "stdio",
-                tuple(policy_flags(delegation.request_policy)),
+                tuple(tools_denied_whole(delegation.request_policy)),
             )
             process = await stack.enter_async_context(_process(plan, version, start, handed))
             log.append(process_note(process.record))
@@ -84,7 +84,7 @@ def _setting(plan: Plan, tools: HostTools, start: Start, memory: Memory) -> Sett
         tools,
         Gate(delegation.request_policy, place, allowed_tool_names(delegation.tool_sources)),
         tunnels=plan.claude.route == "tunnel",
-        internal_tools=frozenset(plan.options.internal_tools),
+        internal_tools=frozenset(plan.options.internal_tools) - {*tools_denied_whole(delegation.request_policy)},
         sources=frozenset(source.name for source in delegation.tool_sources),
         wants_raw=plan.options.output_detail == OutputDetail.RAW,
         output_schema_json=plan.options.output_schema_json,

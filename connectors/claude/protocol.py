@@ -25,18 +25,17 @@ from connectors.claude.host_asks import TURN_OVER, HostAsks
 from connectors.claude.host_tools import HostTools
 from connectors.claude.outcome import UsageMeter, not_logged_in
 from connectors.claude.prompt import system_prompt_fields, tunnel_fields, user_message
-from connectors.claude.turn_reader import OUTPUT_TOOL, TurnReader
+from connectors.claude.tool_check import ToolCheck
+from connectors.claude.turn_reader import TurnReader
 from connectors.claude.versions import Version, parse_version
 from harness.contract.content import ContentBlock
 from harness.contract.options import SystemPromptMode
 from harness.contract.requests import HostRequest, HostResponse
 from harness.contract.value import JsonValue
-from harness.errors import ConnectorUnavailable, HarnessError, PeerProtocolError
-from harness.turn.events import RequestRaised, RequestWithdrawn, TurnEvent, notice, raw
+from harness.errors import HarnessError, PeerProtocolError
+from harness.turn.events import RequestRaised, RequestWithdrawn, TurnEvent, raw
 
 _INITIALIZE = "initialize"
-_TOOL_NAMES = {"Task": "Agent"}
-"""The CLI lists a tool under another name than it is asked for and called by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +92,7 @@ class ClaudeProtocol:
         self._tunnels = setting.tunnels and bool(self._server.tools)
         self._wire = ControlWire()
         self._asks = HostAsks(self._wire, setting.tools, setting.gate)
+        self._tool_check = ToolCheck(setting.tools, setting.internal_tools, setting.sources)
         self._history = setting.history
         self._meter = UsageMeter(setting.totals)
         self._ended: EndedTurn | None = None
@@ -227,30 +227,12 @@ class ClaudeProtocol:
         return events
 
     def _session_begun(self, line: JsonObject) -> list[TurnEvent]:
-        """The CLI says with every turn which tools it has: ours must be among them, and no others than asked for."""
+        """The CLI says with every turn who it is and what it has."""
         self.session_id = plain_text_in(line.get("session_id")) or self.session_id
-        version = plain_text_in(line.get("claude_code_version"))
         if self.ready is not None and self.ready.version is None:
-            self.ready = Ready(parse_version(version))
-        tools = line.get("tools")
-        if not isinstance(tools, list):
-            return []
-        named = {plain_text_in(name) for name in cast(list[object], tools)} - {""}
-        present = {_TOOL_NAMES.get(name, name) for name in named}
-        missing = sorted(self._tools.wire_names - present)
-        if missing:
-            raise ConnectorUnavailable(
-                f"Claude Code {version} started without our tools; missing: {', '.join(missing)[:500]}",
-                reason="tools_unavailable",
-            )
-        known = self._tools.wire_names | self._setting.internal_tools | {self._tools.approve_name or "", OUTPUT_TOOL}
-        surplus = sorted(name for name in present - known if not self._is_delegated(name))
-        if surplus and not self.turn_is_over:
-            return [notice("surplus_tools", f"Claude Code has tools nobody asked for: {', '.join(surplus)[:500]}")]
-        return []
-
-    def _is_delegated(self, tool_name: str) -> bool:
-        return any(tool_name.startswith(f"mcp__{source}__") for source in self._setting.sources)
+            self.ready = Ready(parse_version(plain_text_in(line.get("claude_code_version"))))
+        events = self._tool_check.read(line)
+        return [] if self.turn_is_over else events
 
     # the control protocol: what the CLI asks
 

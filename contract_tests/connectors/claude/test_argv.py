@@ -255,7 +255,7 @@ def test_background_work_is_off_unless_asked_for() -> None:
 
 @requirement("R-A4")
 def test_what_the_host_hands_over_stands_in_files_and_flags() -> None:
-    handed = Handed(Path("/tmp/x/mcp.json"), "mcp__host__approve", ("--disallowedTools", "Bash"))
+    handed = Handed(Path("/tmp/x/mcp.json"), "mcp__host__approve", ("Bash", "WebFetch"))
     launched = launch(
         "/x/claude",
         ConversationOptions(),
@@ -268,6 +268,6 @@ def test_what_the_host_hands_over_stands_in_files_and_flags() -> None:
     )
     assert value_of(launched.argv, "--mcp-config") == "/tmp/x/mcp.json"
     assert value_of(launched.argv, "--permission-prompt-tool") == "mcp__host__approve"
-    assert value_of(launched.argv, "--disallowedTools") == "Bash"
+    assert value_of(launched.argv, "--disallowedTools") == "Bash,WebFetch"
     assert int(launched.env["MCP_TOOL_TIMEOUT"]) > 24 * 3600 * 1000
     assert launched.env["CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT"] == "0"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from connectors.claude.config import ClaudeOptions
-from connectors.claude.delegation import delegated_servers, policy_flags
+from connectors.claude.delegation import delegated_servers, tools_denied_whole
 from contract_tests.connectors.claude import wire
 from contract_tests.connectors.claude.wire import PREFIX, Wire
 from contract_tests.requirements import requirement
@@ -109,9 +109,9 @@ def test_tools_that_are_denied_whole_are_taken_from_the_model_while_the_list_is_
     policy = RequestPolicy(
         deny=[rule_of_text(one) for one in ("WebFetch", "Bash", "Bash(rm *)", "mcp__*", "mcp__books__burn")]
     )
-    assert policy_flags(policy) == ["--disallowedTools", "Bash,WebFetch,mcp__books__burn"]
-    assert policy_flags(RequestPolicy(deny=[rule_of_text(f"tool_{n}") for n in range(500)])) == []
-    assert policy_flags(None) == policy_flags(RequestPolicy()) == []
+    assert tools_denied_whole(policy) == ["Bash", "WebFetch", "mcp__books__burn"]
+    assert tools_denied_whole(RequestPolicy(deny=[rule_of_text(f"tool_{n}") for n in range(500)])) == []
+    assert tools_denied_whole(None) == tools_denied_whole(RequestPolicy()) == []
 
 
 @requirement("claude:delegation:secrets")
@@ -156,3 +156,19 @@ def test_two_sources_cannot_have_one_name() -> None:
     with pytest.raises(InvalidArgument, match="two tool sources 'books'"):
         delegated_servers([source, source], CLAUDE)
     assert json.dumps(delegated_servers([source], CLAUDE))
+
+
+@requirement("claude:delegation:sources")
+def test_a_source_that_the_cli_cannot_reach_is_told_once() -> None:
+    wire_ = Wire(sources=frozenset({"books", "films"}))
+    begun = wire.init(PREFIX + "look", PREFIX + "save", "mcp__films__show")
+    begun["mcp_servers"] = [{"name": "books", "status": "failed"}, {"name": "films", "status": "connected"}]
+    told = [*wire.shown(wire_.feed(begun)), *wire.shown(wire_.feed(begun))]
+    assert told == [("notice", "tool_source_failed", None)]
+
+
+@requirement("claude:tools:only-ours")
+def test_an_internal_tool_that_this_cli_does_not_have_is_told() -> None:
+    wire_ = Wire(internal_tools=["Agent", "Glob"])
+    without_glob = wire.init(PREFIX + "look", PREFIX + "save", "Task")
+    assert wire.shown([*wire_.feed(without_glob), *wire_.feed(without_glob)]) == [("notice", "missing_tools", None)]

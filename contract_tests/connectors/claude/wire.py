@@ -159,6 +159,7 @@ class Wire:
     """A protocol that is ready and runs a turn, with what came out of it."""
 
     def __init__(self, *, begins: bool = True, **options: Any) -> None:
+        self._tools = [PREFIX + "look", PREFIX + "save", *options.get("internal_tools", ())]
         self.protocol = ClaudeProtocol(setting(**options))
         self.events: list[TurnEvent] = []
         self.protocol.initialize(None, SystemPromptMode.REPLACE)
@@ -170,7 +171,7 @@ class Wire:
     def begin(self, content: Sequence[ContentBlock] = (TextBlock(text="Go."),)) -> None:
         self.protocol.start_turn(content, "u-1")
         self.sent()
-        self.feed(state("running"), init())
+        self.feed(state("running"), init(*self._tools))
 
     def feed(self, *lines: Any) -> list[TurnEvent]:
         """The lines of one read; also kept in `events`."""
