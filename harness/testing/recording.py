@@ -29,6 +29,13 @@ from harness.testing.scrubbing import Scrubber
 MAX_BYTES = 400_000
 """A recording that is longer is not worth its place in the wheel."""
 
+RACES = {
+    "cut-stream": "whether the CLI passes on half an answer before it notices the cut is chance",
+    "identical-calls": "whether the first call is answered before the second one is opened is chance",
+    "parallel-calls": "whether the first call is answered before the second one is opened is chance",
+}
+"""Scenarios whose trace differs between two runs of the same CLI: compared in replays only."""
+
 
 @dataclass(frozen=True)
 class Recording:
