@@ -671,6 +671,19 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "ours",
         ),
         Requirement("cli:run:fork", "`run --fork` goes on in a new conversation, where the peer can.", "ours"),
+        Requirement(
+            "journal:writer:order", "What is noted is shown, accepted and delivered after its commit, in order.", "design 6"
+        ),
+        Requirement(
+            "journal:writer:failure",
+            "Whoever waits for a batch that failed is told so, and nothing of it is lost when the medium is back.",
+            "design 6",
+        ),
+        Requirement(
+            "journal:writer:message-is-durable-first",
+            "The peer hears of a message when its turn is durable.",
+            "ours",
+        ),
         # --- every ConversationalLLM, in process and over HTTP ------------------------------------------------------
         Requirement(
             "llm:turn:tool-calls",
@@ -1630,6 +1643,11 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement(
             "R-M2", "Every poll says when the peer or the host last did something, so that silence can be seen.", "R-M2"
+        ),
+        Requirement(
+            "conversation:fork",
+            "A fork has the other's options, delegation and what its connector remembers, and goes its own way.",
+            "contract 1",
         ),
         Requirement("R-M6", "A second message in an active turn is turn_in_progress and never queued.", "R-M6"),
         Requirement(
