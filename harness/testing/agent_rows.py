@@ -109,7 +109,7 @@ def _opencode_options(url: str, directory: Path) -> Mapping[str, Any]:
         "name": "Scripted",
         "tool_call": True,
         "attachment": True,
-        "limit": {"context": 1_000_000, "output": 8000},
+        "limit": {"context": 10_000_000, "output": 8000},
         "cost": {"input": 1, "output": 2},
         "modalities": {"input": ["text", "image"], "output": ["text"]},
     }
@@ -199,14 +199,12 @@ CLAUDE_ACP = scripted(
     model="claude-sonnet-4-6",
     spell=spell_for_claude,
     internal_names=CLAUDE_NAMES,
-    exempt=_ACP_EXEMPT,
+    exempt=_ACP_EXEMPT | {"provider-down": "it calls the model again for minutes, and says nothing of it"},
     known_gaps={
         "approval-always": "an 'always' for its shell is written into the work directory",
         "approval-changed": _CHANGED,
         "approval-denied": _NO_REASON,
         "exact-values": _NUMBERS,
-        "provider-down": "it calls the model again for minutes and says nothing of it",
-        "question-multi-select": "an answer of several options reaches the model as one text",
         "rate-limited": _SILENT_RETRY,
         "unauthorized": "it does not tell a refused key from other failures",
         "usage-once": _CALLS_UNKNOWN,
@@ -222,15 +220,16 @@ CODEX_ACP = scripted(
     exempt=_ACP_EXEMPT | _NO_LIMIT,
     known_gaps={
         **dict.fromkeys(
-            ("continued", "identical-calls", "longest-result", "mixed-mode", "one-call", "parallel-calls"), _WORDED
+            ("continued", "identical-calls", "large-arguments", "longest-result", "mixed-mode", "one-call"), _WORDED
         ),
-        **dict.fromkeys(("second-message", "slow-tool", "three-rounds"), _WORDED),
+        **dict.fromkeys(("parallel-calls", "second-message", "slow-tool", "three-rounds"), _WORDED),
         "cut-stream": "it repeats what it had streamed and does not take it back",
         "exact-values": _NUMBERS,
         "provider-down": _SILENT_RETRY,
         "rate-limited": _SILENT_RETRY,
         "refusal": "it does not tell a refusal from an answer",
         "tool-shapes": "it always shows its model tools of its own",
+        "unauthorized": "it says in its own words that a key was refused",
         "usage-once": _CALLS_UNKNOWN,
     },
     program="codex-acp",
@@ -291,4 +290,4 @@ COPILOT_ACP = scripted(
     program="copilot",
 )
 
-AGENTS: tuple[Row, ...] = (CODEX, COPILOT_SDK, COPILOT_ACP)
+AGENTS: tuple[Row, ...] = (CODEX, COPILOT_SDK, COPILOT_ACP, CLAUDE_ACP, CODEX_ACP)
