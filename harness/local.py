@@ -345,7 +345,10 @@ class LocalHarness:
                 found = await self._look_up(conversation_id)
                 if isinstance(found, ConversationRecord):
                     claims = to_write or found.summary.turn_is_running
-                    return await self._load(found, await self._claim(conversation_id) if claims else None)
+                    epoch = await self._claim(conversation_id) if claims else None
+                    if epoch is not None:
+                        await self._reap(self._open_store(), [found])
+                    return await self._load(found, epoch)
             if not await found.closed():
                 return found
             self._forget(found)
@@ -382,8 +385,6 @@ class LocalHarness:
             if epoch is None:
                 self._forget(conversation)
                 return conversation
-            if isinstance(connector, Reaps):
-                await connector.reap(past.records)
             await conversation.go_on(past)
         except BaseException:
             self._forget(conversation)
