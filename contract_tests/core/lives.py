@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,16 @@ class Journal:
                 shutil.copy(file, self.path.with_name(self.path.name + suffix))
 
 
+class LateClock:
+    """The wall clock, so many milliseconds ahead."""
+
+    def __init__(self, ahead_ms: int = 0) -> None:
+        self.ahead_ms = ahead_ms
+
+    def __call__(self) -> int:
+        return wall_clock() + self.ahead_ms
+
+
 @asynccontextmanager
 async def life(
     journal: Journal,
@@ -45,15 +55,20 @@ async def life(
     *,
     resume: str = "exact",
     style: str = "emit",
-    later_ms: int = 0,
+    clock: LateClock | None = None,
     settings: Settings | None = None,
     seconds: float = 10,
     **options: Any,
 ) -> AsyncGenerator[LocalHarness]:
-    """A harness on the journal whose peer follows the script; `later_ms` is how far its clock is ahead."""
-    clock: Callable[[], int] = (lambda: wall_clock() + later_ms) if later_ms else wall_clock
+    """A harness on the journal whose peer follows the script."""
     whole = {"turns": script, "resume": resume, "style": style, "repeat": True}
     async with open_house(
-        whole, peer, settings=settings, clock=clock, store=SqliteStore(journal.path), seconds=seconds, **options
+        whole,
+        peer,
+        settings=settings,
+        clock=clock or wall_clock,
+        store=SqliteStore(journal.path),
+        seconds=seconds,
+        **options,
     ) as llm:
         yield llm

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from contract_tests.core.conversations import kinds, outcomes
-from contract_tests.core.lives import Journal, life
+from contract_tests.core.lives import Journal, LateClock, life
 from contract_tests.llm_suite import Peer, begin, is_over, is_waiting, results, say, texts, to_end, until
 from contract_tests.requirements import requirement
 from harness import run_to_completion
@@ -142,7 +142,7 @@ async def test_an_overdue_approval_is_a_denial_before_anything_is_shown(journal:
         before, _ = await until(llm, ids, is_waiting)
         journal.kill()
     peer = Peer()
-    async with life(journal, script, peer, later_ms=61_000) as llm:
+    async with life(journal, script, peer, clock=LateClock(61_000)) as llm:
         assert await llm.list_requests() == []
         state = await llm.poll_turn(*ids)
         assert state.pending_requests == []
@@ -158,7 +158,7 @@ async def test_who_only_looks_is_not_shown_what_is_overdue_either(journal: Journ
         ids = await begin(llm, timeouts=Timeouts(approval_ms=60_000))
         await until(llm, ids, lambda s: len(s.pending_requests) == 3)
         journal.kill()
-    async with life(journal, [ASK_FOUR], later_ms=61_000, takes_up_turns=False) as llm:
+    async with life(journal, [ASK_FOUR], clock=LateClock(61_000), takes_up_turns=False) as llm:
         [waiting] = await llm.list_requests()
         assert waiting.request.kind == "tool_call"
         [info] = await llm.list_conversations()
@@ -167,14 +167,20 @@ async def test_who_only_looks_is_not_shown_what_is_overdue_either(journal: Journ
 
 @requirement("journal:restart:overdue")
 async def test_a_deadline_that_passes_while_no_peer_runs_lets_the_turn_go_on(journal: Journal) -> None:
-    script = [[ASK_FOUR[0], {"wait": "all"}, {"text": "told"}]]
+    script = [
+        [{"calls": [{"name": "clock", "id": "c"}], "wait": False}, ASK_FOUR[0], {"wait": "all"}, {"text": "told"}]
+    ]
     async with life(journal, script) as llm:
         ids = await begin(llm, timeouts=Timeouts(approval_ms=60_000))
-        await until(llm, ids, is_waiting)
+        await until(llm, ids, lambda s: len(s.pending_requests) == 2)
+        await llm.submit_responses(*ids, results(["c"]))
         journal.kill()
-    async with life(journal, script, later_ms=59_900) as llm:
+    clock = LateClock()
+    async with life(journal, script, clock=clock) as llm:
         state = await llm.poll_turn(*ids)
-        assert state.status == "awaiting_host"
+        assert [request.request_id for request in state.pending_requests] == ["a1"]
+        clock.ahead_ms = 61_000
+        await llm.submit_responses(*ids, results(["c"]))  # changes nothing, and whoever sleeps looks at the clock again
         final, items = await until(llm, ids, is_over, state.sequence_no)
     assert final.status == "completed"
     assert outcomes(items) == [("a1", "expired", "deadline")]
