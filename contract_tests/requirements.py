@@ -672,7 +672,9 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement("cli:run:fork", "`run --fork` goes on in a new conversation, where the peer can.", "ours"),
         Requirement(
-            "journal:writer:order", "What is noted is shown, accepted and delivered after its commit, in order.", "design 6"
+            "journal:writer:order",
+            "What is noted is shown, accepted and delivered after its commit, in order.",
+            "design 6",
         ),
         Requirement(
             "journal:writer:failure",
