@@ -19,9 +19,14 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def runtime_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Servers of tests, and of the processes they start, leave their records here and never in the user's directory."""
+    """Servers of tests, and of the processes they start, leave their records here and never in the user's directory.
+
+    They keep no journal, unless a test says where.
+    """
     directory = tmp_path_factory.mktemp("runtime")
     directory.chmod(0o700)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", str(directory))
+        patch.setenv("XDG_STATE_HOME", str(directory))
+        patch.setenv("HARNESS_STORE", "memory")
         yield directory

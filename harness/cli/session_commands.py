@@ -16,7 +16,7 @@ from harness.cli.journals import journal_at
 from harness.cli.sessions import Transcript
 from harness.cli.terminal import printable
 from harness.cli.transcripts import TranscriptFormat, iso_time, transcript
-from harness.cli.values import characters, milliseconds
+from harness.cli.values import age_ms, characters
 from harness.connector import Reaps, Weighs
 from harness.contract.capabilities import LlmCapabilities, Resume
 from harness.contract.state import ConversationExport
@@ -97,7 +97,7 @@ def run_prune(
     """
     if older_than is None and max_size is None:
         raise InvalidArgument("say what is to go: --older-than 30d, --max-size 500M, or both")
-    ttl_ms = milliseconds(older_than, "--older-than")
+    ttl_ms = age_ms(older_than, "--older-than")
     max_chars = characters(max_size, "--max-size")
 
     async def prune(journal: Store) -> list[str]:

@@ -9,14 +9,15 @@ from typing import Any
 
 from harness.errors import InvalidArgument
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
-_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?")
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
+_DAYS = re.compile(r"(\d+(?:\.\d+)?)\s*d")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmMgG])?[bB]?")
 _CHARACTERS = {"": 1, "k": 1000, "m": 1_000_000, "g": 1_000_000_000}
 
 
 def milliseconds(duration: str | None, option: str) -> int | None:
-    """`90s`, `10m`, `2h`, `30d`, or seconds.
+    """`90s`, `10m`, `2h`, or seconds.
 
     Raises:
         InvalidArgument: it is none of these.
@@ -28,6 +29,16 @@ def milliseconds(duration: str | None, option: str) -> int | None:
     if value < 1:
         raise InvalidArgument(f"{option}: '{duration}' is no duration; write 90s, 10m, 2h, or seconds")
     return value
+
+
+def age_ms(age: str | None, option: str) -> int | None:
+    """A duration, or days: `30d`.
+
+    Raises:
+        InvalidArgument: it is neither.
+    """
+    days = _DAYS.fullmatch((age or "").strip())
+    return milliseconds(age, option) if days is None else int(float(days[1]) * 86_400_000)
 
 
 def characters(size: str | None, option: str) -> int | None:
