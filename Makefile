@@ -28,9 +28,9 @@ test: setup ## Run every check and every test, stop at the first that fails
 	$(BIN)/pyright --warnings --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest
 
-soak: setup ## Search far longer for a crash that breaks a promise
+soak: setup ## Search far longer for a crash that breaks a promise, and wait as long as people do (15 min)
 	HARNESS_SOAK=1 $(BIN)/python -m pytest contract_tests/core/test_crash_points.py contract_tests/core/test_crash_http.py \
-	  contract_tests/core/test_model_loop_killed.py
+	  contract_tests/core/test_model_loop_killed.py contract_tests/soak
 
 peers: ## Install the agents that live tests talk to into .peers (PEERS=codex for one)
 	@command -v npm >/dev/null || { echo "the agents are npm packages: install Node.js, which brings npm" >&2; exit 1; }

@@ -130,8 +130,7 @@ async def test_a_denial_that_stops_and_a_cancel_end_the_turn_and_not_the_convers
 
 
 @requirement("claude:questions", "R-D11")
-@both_routes
-async def test_questions_of_the_model_are_answered_by_the_host(tmp_path: Path, route: str) -> None:
+async def test_questions_of_the_model_are_answered_by_the_host(tmp_path: Path) -> None:
     script = [{"calls": [asked("both")]}, {"calls": [asked("free")]}, {"calls": [asked("no")]}, {"text": "Done."}]
     say = choosing(
         both={"answers": [Answer(question_id="q1", selected=["Blue"]), Answer(question_id="q2", selected=["S", "L"])]},
@@ -139,7 +138,7 @@ async def test_questions_of_the_model_are_answered_by_the_host(tmp_path: Path, r
         no={"action": "decline", "reason": "Ask me later."},
     )
     with anyio.fail_after(30):
-        async with open_claude(script, tmp_path, route=route, internal_tools=["AskUserQuestion"]) as claude:
+        async with open_claude(script, tmp_path, internal_tools=["AskUserQuestion"]) as claude:
             seen = await claude.say(answer=say)
             told = results(claude)
 

@@ -74,8 +74,7 @@ def asked(seen: Seen) -> list[str | None]:
 
 
 @requirement("claude:delegation:sources", "claude:delegation:secrets")
-@both_routes
-async def test_a_delegated_server_is_used_by_the_cli_and_sees_no_secret(tmp_path: Path, route: str) -> None:
+async def test_a_delegated_server_is_used_by_the_cli_and_sees_no_secret(tmp_path: Path) -> None:
     script = [
         {"calls": [call("mcp__books__env", "e1")]},
         {"calls": [call("mcp__trusted__env", "e2")]},
@@ -90,7 +89,7 @@ async def test_a_delegated_server_is_used_by_the_cli_and_sees_no_secret(tmp_path
     environ = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **SECRETS}
     with anyio.fail_after(30):
         async with open_delegating(
-            script, tmp_path, sources=sources, route=route, environ=environ, connector_options=added
+            script, tmp_path, sources=sources, route="bridge", environ=environ, connector_options=added
         ) as claude:
             seen = await claude.say(answer=allow)
             told = results(claude)

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import pytest
 
-from contract_tests.connectors.claude.cli import Claude, Seen, both_routes, needs_cli, newest_only, open_claude, result
+from contract_tests.connectors.claude.cli import Claude, Seen, needs_cli, newest_only, open_claude, result
 from contract_tests.requirements import requirement
 from harness.contract import (
     Effort,
@@ -155,8 +154,7 @@ async def test_a_system_prompt_may_be_appended_to_the_clis_own(tmp_path: Path) -
 
 
 @requirement("claude:life:documents", "R-B2")
-@both_routes
-async def test_documents_and_ten_megabytes_of_image_pass_both_ways(tmp_path: Path, route: str) -> None:
+async def test_documents_and_ten_megabytes_of_image_pass_both_ways(tmp_path: Path) -> None:
     picture = ImageBlock(data=base64.b64encode(noise(1850)).decode(), media_type="image/png")
     assert len(picture.data) > 10_000_000
     prompt = [
@@ -167,7 +165,7 @@ async def test_documents_and_ten_megabytes_of_image_pass_both_ways(tmp_path: Pat
     ]
     script = [{"calls": [{"name": "save", "id": "toolu_1", "arguments": {"note": "n" * 1_000_000}}]}, {"text": "ok"}]
     with anyio.fail_after(60):
-        async with open_claude(script, tmp_path, route=route) as claude:
+        async with open_claude(script, tmp_path, route="bridge") as claude:
             seen = await claude.finished(
                 await claude.start(prompt),
                 lambda request: result(request, "here").model_copy(update={"content": [picture]}),
@@ -291,11 +289,10 @@ async def test_with_nobody_to_ask_what_needs_a_permission_is_denied(tmp_path: Pa
     assert not (tmp_path / "work" / "made").exists()
 
 
-@pytest.mark.parametrize("route", ["tunnel"])
 @requirement("R-I5")
-async def test_a_tool_without_arguments_is_called_with_none(tmp_path: Path, route: str) -> None:
+async def test_a_tool_without_arguments_is_called_with_none(tmp_path: Path) -> None:
     script: list[dict[str, Any]] = [{"calls": [{"name": "now", "id": "toolu_1"}]}, {"text": "ok"}]
     with anyio.fail_after(30):
-        async with open_claude(script, tmp_path, route=route, tools=[ToolDescriptor(name="now")]) as claude:
+        async with open_claude(script, tmp_path, tools=[ToolDescriptor(name="now")]) as claude:
             seen = await claude.say(answer=lambda request: result(request, "noon"))
     assert seen.requests[0].arguments_json == "{}"

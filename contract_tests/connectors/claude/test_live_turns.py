@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from contract_tests.connectors.claude.cli import SAVE, WEATHER, both_routes, needs_cli, newest_only, open_claude, result
+from contract_tests.connectors.claude.cli import SAVE, WEATHER, needs_cli, newest_only, open_claude, result
 from contract_tests.requirements import requirement
 from harness.contract import (
     ImageBlock,
@@ -64,14 +64,13 @@ async def test_a_call_reaches_the_host_as_the_model_wrote_it_and_its_result_reac
 
 
 @requirement("R-M7", "R-G4")
-@both_routes
-async def test_two_identical_read_only_calls_are_pending_together(tmp_path: Path, route: str) -> None:
+async def test_two_identical_read_only_calls_are_pending_together(tmp_path: Path) -> None:
     script = [
         {"calls": [call("get_weather", "toolu_1", city="Oslo"), call("get_weather", "toolu_2", city="Oslo")]},
         {"text": "{{results.toolu_1}} and {{results.toolu_2}}"},
     ]
     with anyio.fail_after(30):
-        async with open_claude(script, tmp_path, route=route) as claude:
+        async with open_claude(script, tmp_path) as claude:
             turn_id = await claude.start("Go.")
             state, _ = await claude.until(turn_id, lambda state, _: len(state.pending_requests) == 2)
             first, second = state.pending_requests
@@ -85,12 +84,11 @@ async def test_two_identical_read_only_calls_are_pending_together(tmp_path: Path
 
 
 @requirement("claude:call:one-by-one")
-@both_routes
-async def test_calls_that_are_not_read_only_come_one_after_the_other(tmp_path: Path, route: str) -> None:
+async def test_calls_that_are_not_read_only_come_one_after_the_other(tmp_path: Path) -> None:
     script = [{"calls": [call("save", "toolu_1"), call("save", "toolu_2")]}, {"text": "done"}]
     open_at_once: list[int] = []
     with anyio.fail_after(30):
-        async with open_claude(script, tmp_path, route=route) as claude:
+        async with open_claude(script, tmp_path) as claude:
             turn_id = await claude.start("Go.")
             for number in (1, 2):
                 wanted = f"toolu_{number}"
@@ -104,11 +102,10 @@ async def test_calls_that_are_not_read_only_come_one_after_the_other(tmp_path: P
 
 
 @requirement("R-G3")
-@both_routes
-async def test_a_tool_error_reaches_the_model_as_an_error_with_its_text(tmp_path: Path, route: str) -> None:
+async def test_a_tool_error_reaches_the_model_as_an_error_with_its_text(tmp_path: Path) -> None:
     script = [{"calls": [call("save", "toolu_1")]}, {"text": "I see."}]
     with anyio.fail_after(30):
-        async with open_claude(script, tmp_path, route=route) as claude:
+        async with open_claude(script, tmp_path) as claude:
             await claude.say(answer=lambda request: result(request, "disk full", is_error=True))
             [block] = claude.last_results(2)
 
@@ -135,8 +132,7 @@ async def test_a_long_result_reaches_the_model_whole(tmp_path: Path) -> None:
 
 
 @requirement("claude:turn:rounds")
-@both_routes
-async def test_three_rounds_keep_the_order_of_calls_over_the_turn(tmp_path: Path, route: str) -> None:
+async def test_three_rounds_keep_the_order_of_calls_over_the_turn(tmp_path: Path) -> None:
     script = [
         {"calls": [call("get_weather", city="Oslo"), call("get_weather", city="Rome")]},
         {"text": "More.", "calls": [call("save")]},
@@ -144,7 +140,7 @@ async def test_three_rounds_keep_the_order_of_calls_over_the_turn(tmp_path: Path
         {"text": "Done."},
     ]
     with anyio.fail_after(30):
-        async with open_claude(script, tmp_path, route=route) as claude:
+        async with open_claude(script, tmp_path) as claude:
             seen = await claude.say(answer=lambda request: result(request, "ok"))
             assert len(claude.model.requests) == 4
 
@@ -344,8 +340,7 @@ async def test_the_model_sees_the_hosts_tools_and_no_others(tmp_path: Path) -> N
 
 
 @requirement("claude:images")
-@both_routes
-async def test_images_pass_in_prompts_and_in_results(tmp_path: Path, route: str) -> None:
+async def test_images_pass_in_prompts_and_in_results(tmp_path: Path) -> None:
     image = ImageBlock(data=PIXEL, media_type="image/png")
     script = [{"calls": [call("save", "toolu_1")]}, {"text": "seen"}]
 
@@ -353,7 +348,7 @@ async def test_images_pass_in_prompts_and_in_results(tmp_path: Path, route: str)
         return HostResponse(request_id=request.request_id, content=[TextBlock(text="here"), image])
 
     with anyio.fail_after(30):
-        async with open_claude(script, tmp_path, route=route) as claude:
+        async with open_claude(script, tmp_path) as claude:
             seen = await claude.say([TextBlock(text="What is this?"), image], picture)
             prompt: Any = claude.model.requests[0].body
             [block] = claude.last_results(2)
