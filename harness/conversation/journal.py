@@ -93,11 +93,14 @@ class Journal:
         """The task that writes what nobody flushes; ends after `close`."""
         while not self._is_closed:
             await self._noted.wait()
+            if self._batch.is_empty and not self._is_closed:
+                self._renew_events()  # a flush was quicker
+                continue
             if not self._urgent.is_set():
                 with anyio.move_on_after(LATER_SECONDS):
                     await self._urgent.wait()
             async with self._one_at_a_time:
-                if not self._batch.is_empty and not self.is_broken:  # else a flush was quicker
+                if not self._batch.is_empty and not self.is_broken:
                     await self._write()
 
     async def close(self) -> None:
@@ -117,11 +120,7 @@ class Journal:
     async def _write(self) -> None:
         """One batch, one commit."""
         batch, self._batch = self._batch, _Batch()
-        # one that is not set has the writer's task waiting for it
-        if self._noted.is_set():
-            self._noted = anyio.Event()
-        if self._urgent.is_set():
-            self._urgent = anyio.Event()
+        self._renew_events()
         error = await self._append(batch.entries)
         if error is None:
             self.is_broken = False
@@ -134,6 +133,13 @@ class Journal:
         self._batch.thens[:0] = batch.thens
         self._on_failure(error)
         self._run_thens()
+
+    def _renew_events(self) -> None:
+        # one that is not set stays: the writer's task waits for it
+        if self._noted.is_set():
+            self._noted = anyio.Event()
+        if self._urgent.is_set():
+            self._urgent = anyio.Event()
 
     async def _append(self, entries: list[Entry]) -> HarnessError | None:
         if self._is_closed:
