@@ -1282,6 +1282,11 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         Requirement(
             "claude:start:versions", "What differs between versions is one table; untested ones are told.", "R-M9"
         ),
+        Requirement(
+            "claude:server:killed",
+            "A command that the CLI runs ends with a server that is killed, within seconds.",
+            "R-C1",
+        ),
         Requirement("claude:reap", "What the processes of a crashed server left is ended by the next one.", "R-C6"),
         # --- claude: delegation -------------------------------------------------------------------------------------
         Requirement(
