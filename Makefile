@@ -26,7 +26,8 @@ test: setup ## Run every check and every test, stop at the first that fails
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pyright --warnings --pythonpath $(BIN)/python
-	$(BIN)/python -m pytest
+	@# a file stays in one process: its fixtures are made once
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile
 
 soak: setup ## Search far longer for a crash that breaks a promise, and wait as long as people do (15 min)
 	HARNESS_SOAK=1 $(BIN)/python -m pytest contract_tests/core/test_crash_points.py contract_tests/core/test_crash_http.py \
