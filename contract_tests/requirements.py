@@ -96,6 +96,10 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         ),
         Requirement("policy:probes", "A fixed table of bypasses is ruled as expected.", "ours"),
         Requirement(
+            "policy:probes:verify", "`verify --policy-probes` tries the table on a CLI and names what got past.", "ours"
+        ),
+        Requirement("policy:probes:report", "docs/policy-probes.md has every probe, and none got past.", "ours"),
+        Requirement(
             "policy:delegation:never-wider",
             "A delegated policy allows nothing that the host's policy would not allow.",
             "contract 1",
@@ -685,6 +689,9 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
             "journal:writer:message-is-durable-first",
             "The peer hears of a message when its turn is durable.",
             "ours",
+        ),
+        Requirement(
+            "journal:python-store", "In Python conversations are kept by a `store`, and not without one.", "design 6"
         ),
         # --- every ConversationalLLM, in process and over HTTP ------------------------------------------------------
         Requirement(

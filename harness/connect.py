@@ -19,6 +19,7 @@ from harness.policy import Policy
 from harness.registry import Registry
 from harness.remote import RemoteHarness
 from harness.settings import Settings
+from harness.store.port import Store
 
 
 class Connection:
@@ -84,12 +85,18 @@ class Connection:
 
 
 def connect(
-    target: str, *, token: str | None = None, registry: Registry | None = None, settings: Settings | None = None
+    target: str,
+    *,
+    token: str | None = None,
+    registry: Registry | None = None,
+    settings: Settings | None = None,
+    store: Store | None = None,
 ) -> Connection:
     """A connector by name (`fake`, `claude`, `claude:bridge`) in this process, or a running server by its URL.
 
-    `token` is the bearer token of a server; that of a server on this machine is found by itself.
+    `token` is the bearer token of a server; that of a server on this machine is found by itself. With a `store`
+    (`harness.store.SqliteStore`) conversations in this process outlive it; a server has its own.
     """
     if target.startswith(("http://", "https://")):
         return Connection(lambda: RemoteHarness(target, token=token), None)
-    return Connection(lambda: LocalHarness(registry, settings=settings, default_connector=target), target)
+    return Connection(lambda: LocalHarness(registry, settings=settings, default_connector=target, store=store), target)

@@ -12,14 +12,18 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from connectors.fake import FakeConnector
 from contract_tests.core.conversations import FunctionConnector, call, kinds, open_house, outcomes
 from contract_tests.core.lives import Journal, life
 from contract_tests.llm_suite import Peer, begin, is_over, is_waiting, results, say, texts, to_end, until
 from contract_tests.requirements import requirement
+from harness import connect, run_to_completion
 from harness.connector import TurnSink
 from harness.contract import ConversationOptions, HostResponse, Notice, OutputItem, TurnState
 from harness.contract.content import text_of
 from harness.errors import ConversationInUse, HarnessError, LimitExceeded, PeerLost, UnknownConversation
+from harness.local import LocalHarness
+from harness.registry import Registry
 from harness.settings import Settings
 from harness.store import AnswerDelivered, Entry, MemoryStore, SqliteStore, Summary
 from harness.turn import RequestRaised
@@ -450,3 +454,15 @@ async def test_a_message_that_comes_while_its_conversation_is_put_to_rest_goes_o
         await anyio.lowlevel.checkpoint()
         _, items = await until(llm, (ids[0], await say(llm, ids[0])), is_over)
         assert texts(items) == "one"
+
+
+@requirement("journal:python-store")
+async def test_connect_takes_a_store_and_keeps_nothing_without_one(tmp_path: Path) -> None:
+    registry = Registry({"fake": FakeConnector()})
+    for store, kept in ((None, 0), (SqliteStore(tmp_path / "journal.db"), 1)):
+        with anyio.fail_after(5):
+            async with connect("fake", registry=registry, store=store) as llm:
+                await run_to_completion(llm, "hello", check=True)
+        async with connect("fake", registry=registry, store=SqliteStore(tmp_path / "journal.db")) as llm:
+            assert isinstance(llm, LocalHarness)
+            assert len(await llm.list_conversations()) == kept
