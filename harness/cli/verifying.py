@@ -15,7 +15,7 @@ import typer
 from harness.cli.failures import complain
 from harness.cli.logs import set_up_logs
 from harness.cli.values import pairs
-from harness.cli.verify import VerifyArguments, VerifyOutput
+from harness.cli.verify import DRIFTED, VerifyArguments, VerifyOutput
 from harness.errors import ConnectorUnavailable, HarnessError, InvalidArgument
 from harness.testing import matrix
 from harness.testing.checks import Divergence
@@ -27,12 +27,16 @@ from harness.testing.scenario import Scenario
 from harness.testing.scenarios import all_scenarios
 
 T = TypeVar("T")
-DRIFTED = 6
-"""Exit code: the contract is kept, and yet something is otherwise than recorded."""
 
 
 def run_verify(arguments: VerifyArguments) -> None:
     set_up_logs(verbose=arguments.verbose)
+    if arguments.report is not None and not arguments.policy_probes:
+        raise InvalidArgument("--report: only --policy-probes writes one; the other table is --matrix")
+    if arguments.policy_probes:
+        from harness.cli.probes import run_probes
+
+        raise typer.Exit(anyio.run(run_probes, arguments, pairs(arguments.options)))
     if arguments.canary:
         from harness.cli.canary import run_canaries
 
