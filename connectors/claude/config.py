@@ -5,19 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr
 
+from connectors._options import CliOptions, options_of
 from harness.contract.options import ConversationOptions
-from harness.errors import InvalidArgument
 
 RESTRICTED_OPTIONS = frozenset({"command", "base_url", "home", "env"})
 """They name a program, a target, a directory or its environment: not for remote callers (design 10)."""
 
 
-class ClaudeOptions(BaseModel):
+class ClaudeOptions(CliOptions):
     """Options of one conversation; every one has a default that works."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     kind: Literal["claude"] = "claude"
     command: Path | None = None
@@ -41,46 +39,14 @@ class ClaudeOptions(BaseModel):
     """`none`: nobody is asked; whatever an internal tool needs a permission for is denied."""
     background_tasks: bool = False
     """Lets subagents run on while the model goes on; the turn ends when the last one has ended."""
-    on_peer_lost: Literal["report", "continue"] = "report"
-    """`continue`: after a crash of the CLI the conversation goes on by itself, once, and says so."""
     stalled_seconds: float = Field(default=60.0, gt=0)
     """After how much silence of the CLI, with nothing to wait for, a turn is told to have stalled."""
     interrupt_when_stalled: bool = False
     """Ends a turn that has stalled."""
-    env: dict[str, str] = {}
-    """Added to the CLI's environment, over everything else."""
-    max_line_bytes: int = Field(default=64 * 1024 * 1024, ge=1024)
-    start_seconds: float = Field(default=60.0, gt=0)
-    """How long the CLI may take to answer its first request."""
     tools_seconds: float = Field(default=20.0, gt=0)
     """How long the CLI may take to ask for the host's tools over the bridge; the first message waits for it."""
-    interrupt_seconds: float = Field(default=8.0, gt=0)
-    """How long an interrupt may take before the CLI is ended."""
-    grace_seconds: float = Field(default=3.0, gt=0)
-    """Between SIGTERM and SIGKILL."""
-
-    @field_validator("env")
-    @classmethod
-    def _names_are_possible(cls, value: dict[str, str]) -> dict[str, str]:
-        for name, text in value.items():
-            if not name or "=" in name or "\0" in name or "\0" in text:
-                raise ValueError(f"'{name}' cannot be an environment variable")
-        return value
 
 
 def read_options(options: ConversationOptions) -> ClaudeOptions:
-    """The connector options of a conversation.
-
-    Raises:
-        InvalidArgument: names the option and what was expected; never repeats a value, it may be a secret.
-    """
-    text = options.connector_options_json
-    if text is None:
-        return ClaudeOptions()
-    try:
-        return ClaudeOptions.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        name = ".".join(str(part) for part in first["loc"]) or "connector_options_json"
-        known = ", ".join(sorted(ClaudeOptions.model_fields.keys() - {"kind"}))
-        raise InvalidArgument(f"connector 'claude': option '{name}': {first['msg']}; known options: {known}") from None
+    """The connector options of a conversation; raises `InvalidArgument` for those it does not know."""
+    return options_of(ClaudeOptions, options, "claude")

@@ -1,0 +1,56 @@
+"""What the options of every connector that starts a CLI have in common, and how they are read. Pure."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from harness.contract.options import ConversationOptions
+from harness.errors import InvalidArgument
+
+
+class CliOptions(BaseModel):
+    """Options of one conversation with a CLI; every one has a default that works."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    env: dict[str, str] = {}
+    """Added to the CLI's environment, over everything else."""
+    on_peer_lost: Literal["fail", "continue"] = "fail"
+    """`continue`: after the CLI was lost in a turn the conversation goes on by itself, once, and says so."""
+    max_line_bytes: int = Field(default=64 * 1024 * 1024, ge=1024)
+    start_seconds: float = Field(default=60.0, gt=0)
+    """How long the CLI may take until it is ready for the first message."""
+    interrupt_seconds: float = Field(default=8.0, gt=0)
+    """How long an interrupt may take before the CLI is ended."""
+    grace_seconds: float = Field(default=3.0, gt=0)
+    """Between SIGTERM and SIGKILL."""
+
+    @field_validator("env")
+    @classmethod
+    def _names_are_possible(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, text in value.items():
+            if not name or "=" in name or "\0" in name or "\0" in text:
+                raise ValueError(f"'{name}' cannot be an environment variable")
+        return value
+
+
+OptionsT = TypeVar("OptionsT", bound=CliOptions)
+
+
+def options_of(kind: type[OptionsT], options: ConversationOptions, connector: str) -> OptionsT:
+    """The connector options of a conversation.
+
+    Raises:
+        InvalidArgument: names the option and what was expected; never repeats a value, it may be a secret.
+    """
+    try:
+        return kind.model_validate_json(options.connector_options_json or "{}")
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = ".".join(str(part) for part in first["loc"]) or "connector_options_json"
+        known = ", ".join(sorted(kind.model_fields.keys() - {"kind"}))
+        raise InvalidArgument(
+            f"connector '{connector}': option '{name}': {first['msg']}; known options: {known}"
+        ) from None
