@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -88,8 +89,10 @@ async def test_a_peer_that_gives_up_withdraws_its_call(mode: AnswerMode = Answer
     desk = Desk()
     with anyio.fail_after(5):
         async with bridge(desk, mode=mode) as address, mcp_client(address, mode="legacy") as client:
-            with anyio.move_on_after(0.05):
-                await client.call_tool("echo", {}, meta={"id": "t1"})
+            async with anyio.create_task_group() as calling:
+                calling.start_soon(partial(client.call_tool, "echo", {}, meta={"id": "t1"}))
+                await desk.holds(1)
+                calling.cancel_scope.cancel()
             await desk.has_withdrawn("t1")
             desk.answer("t2", text("still here"))
             result = await client.call_tool("echo", {}, meta={"id": "t2"})
