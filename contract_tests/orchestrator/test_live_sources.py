@@ -24,8 +24,8 @@ from harness.orchestrator.routing import Delegate
 from harness.orchestrator.ujmw_source import open_ujmw_source
 from harness.scripted_model import open_scripted_model
 from harness.settings import Rights
-from harness.surfaces.auth import Token
 from harness.surfaces.server import serve
+from harness.surfaces.tokens import Token
 
 pytestmark = needs_cli
 

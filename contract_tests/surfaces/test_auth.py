@@ -11,8 +11,8 @@ from contract_tests.llm_suite import open_house, open_server
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.http import client_of, problem_of
 from harness.errors import ConfigError
-from harness.surfaces.auth import Token
 from harness.surfaces.server import serve
+from harness.surfaces.tokens import Token
 
 SCRIPT = [[{"text": "hi"}]]
 PATH = "/v1/conversations"

@@ -17,9 +17,9 @@ from contract_tests.requirements import requirement
 from contract_tests.surfaces.http import begin_turn, chunked, client_of, problem_of
 from harness.contract import TurnState
 from harness.settings import Rights
-from harness.surfaces.auth import Token
 from harness.surfaces.native import OPERATIONS
 from harness.surfaces.server import Server, serve
+from harness.surfaces.tokens import Token
 
 ROUND = [{"calls": [{"name": "weather", "arguments": {"city": "Oslo"}, "id": "oslo"}]}, {"text": "{{results.oslo}}"}]
 HANG = [{"text": "one"}, {"hang": True}]

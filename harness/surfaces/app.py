@@ -7,6 +7,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from json import dumps
 
+from anyio.abc import TaskGroup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -16,27 +17,31 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from harness.surfaces.auth import Guard, Token
+from harness.errors import InvalidArgument
+from harness.surfaces.auth import Guard
 from harness.surfaces.call import JSON_TYPE, Served
+from harness.surfaces.dialect import NATIVE, Dialect, dialect_for
 from harness.surfaces.native import OPERATIONS
 from harness.surfaces.openapi import openapi_document
-from harness.surfaces.problems import answer_routing_error
+from harness.surfaces.tokens import Token
 from harness.wire.bodies import Health
 from harness.wire.json_text import write_json
 
 DISTRIBUTION = "level2-harness"
+DIALECTS: tuple[Dialect, ...] = (NATIVE,)
 
 
 def build_app(
     served: Served,
+    group: TaskGroup,
     *,
     tokens: Sequence[Token],
     host: str = "127.0.0.1",
     allowed_hosts: Collection[str] = (),
     allowed_origins: Collection[str] = (),
 ) -> ASGIApp:
-    """The application for a server that is bound to `host`."""
-    routes = [Route(one.path, one.endpoint(served), methods=[one.method]) for one in OPERATIONS]
+    """The application for a server that is bound to `host`; work that outlives a request goes into `group`."""
+    routes = [route for dialect in DIALECTS for route in dialect.routes(served, group)]
     routes += [Route("/healthz", _health), Route("/openapi.json", _openapi)]
     # the Guard has judged Origin before; this tells browsers that the page may read what it gets
     pages = Middleware(
@@ -48,9 +53,23 @@ def build_app(
     app = Starlette(
         routes=routes,
         middleware=[pages] if allowed_origins else [],
-        exception_handlers={HTTPException: answer_routing_error},
+        exception_handlers={HTTPException: _answer_routing_error},
     )
-    return Guard(app, tokens=tokens, host=host, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins)
+    return Guard(
+        app,
+        tokens=tokens,
+        host=host,
+        dialects=DIALECTS,
+        allowed_hosts=allowed_hosts,
+        allowed_origins=allowed_origins,
+    )
+
+
+async def _answer_routing_error(http_request: Request, error: Exception) -> Response:
+    """What Starlette itself refuses: unknown paths and methods."""
+    assert isinstance(error, HTTPException)
+    message = f"no '{http_request.method} {http_request.url.path}' here; '/openapi.json' lists what there is"
+    return dialect_for(http_request.url.path, DIALECTS).refusal(InvalidArgument(message), error.status_code)
 
 
 async def _health(http_request: Request) -> Response:

@@ -8,39 +8,19 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from ipaddress import ip_address
 from socket import gethostname
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
-from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from harness.errors import Forbidden, HarnessError, Unauthorized
 from harness.server_record import is_loopback
-from harness.settings import Rights
-from harness.surfaces.problems import problem_response
+from harness.surfaces.dialect import Dialect, dialect_for
+from harness.surfaces.tokens import Token, note_token
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-WITHOUT_TOKEN = frozenset({"/healthz"})
-_TOKEN_KEY = "harness.token"
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A secret, whose it is, and what it allows."""
-
-    secret: str = field(repr=False)
-    owner: str
-    rights: Rights = field(default_factory=lambda: Rights(programs=False, cwd_roots=()))
-
-
-def token_of(http_request: Request) -> Token:
-    """The token that let this request in."""
-    token = http_request.scope[_TOKEN_KEY]
-    assert isinstance(token, Token)
-    return token
 
 
 class Guard:
@@ -52,10 +32,12 @@ class Guard:
         *,
         tokens: Sequence[Token],
         host: str,
+        dialects: Sequence[Dialect] = (),
         allowed_hosts: Collection[str] = (),
         allowed_origins: Collection[str] = (),
     ) -> None:
         self._app = app
+        self._dialects = dialects
         self._tokens = [(token.secret.encode(), token) for token in tokens]
         self._hosts = _host_names(host) | {name.lower() for name in allowed_hosts}
         self._any_address = _is_wildcard(host)
@@ -65,13 +47,15 @@ class Guard:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
+        dialect = dialect_for(scope["path"], self._dialects)
         refusal = self._wrong_address(headers) or self._wrong_origin(headers)
-        if refusal is None and scope["path"] not in WITHOUT_TOKEN and not _is_preflight(scope, headers):
-            refusal = self._wrong_token(scope, headers)
+        is_open = dialect.without_token(scope["method"], scope["path"]) or _is_preflight(scope, headers)
+        if refusal is None and not is_open:
+            refusal = self._wrong_token(scope, dialect.secret_of(headers))
         if refusal is None:
             await self._app(scope, receive, send)
             return
-        await problem_response(refusal[0], status=refusal[1])(scope, receive, send)
+        await dialect.refusal(*refusal)(scope, receive, send)
 
     def _wrong_address(self, headers: Headers) -> tuple[HarnessError, int] | None:
         values = headers.getlist("host")
@@ -87,15 +71,14 @@ class Guard:
             return None
         return Forbidden(f"pages from '{foreign[0]}' may not use this server"), 403
 
-    def _wrong_token(self, scope: Scope, headers: Headers) -> tuple[HarnessError, int] | None:
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        secret = given.strip().encode()
+    def _wrong_token(self, scope: Scope, given: str | None) -> tuple[HarnessError, int] | None:
+        secret = (given or "").encode()
         found: Token | None = None
         for known, token in self._tokens:  # all of them, so that the time tells nothing
             if hmac.compare_digest(known, secret):
                 found = token
-        if scheme.lower() == "bearer" and found is not None:
-            scope[_TOKEN_KEY] = found
+        if given and found is not None:
+            note_token(scope, found)
             return None
         problem = "a bearer token is needed" if not given else "the bearer token is not one of this server's"
         return Unauthorized(f"{problem}: send 'Authorization: Bearer TOKEN'"), 401

@@ -14,8 +14,8 @@ from harness.contract.conversational_llm import ConversationalLLM, ConversationD
 from harness.contract.value import Value
 from harness.errors import ConnectorUnavailable, HarnessError, Internal, InvalidArgument
 from harness.settings import Rights
-from harness.surfaces.auth import token_of
 from harness.surfaces.problems import problem_response
+from harness.surfaces.tokens import token_of
 from harness.surfaces.waiters import Waiters
 from harness.wire.bodies import ConnectorInfo
 from harness.wire.json_text import read_json, write_json

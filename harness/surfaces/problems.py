@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
 
-from harness.errors import HarnessError, InvalidArgument
+from harness.errors import HarnessError
 from harness.trace.redaction import Redactor, secrets_of_environment
 from harness.wire.problem import PROBLEM_TYPE, encode_problem
 
@@ -24,10 +22,3 @@ def problem_response(error: HarnessError, status: int | None = None) -> Response
     return Response(
         encode_problem(error, status), status or error.http_status, headers=headers, media_type=PROBLEM_TYPE
     )
-
-
-async def answer_routing_error(http_request: Request, error: Exception) -> Response:
-    """What Starlette itself refuses: unknown paths and methods."""
-    assert isinstance(error, HTTPException)
-    message = f"no '{http_request.method} {http_request.url.path}' here; '/openapi.json' lists what there is"
-    return problem_response(InvalidArgument(message), status=error.status_code)

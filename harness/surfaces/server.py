@@ -19,8 +19,8 @@ from harness.errors import ConfigError, unwrapped
 from harness.server_record import is_loopback, recorded
 from harness.settings import Rights
 from harness.surfaces.app import build_app
-from harness.surfaces.auth import Token
 from harness.surfaces.call import DEFAULT_MAX_BODY_BYTES, Served, SharedHarness
+from harness.surfaces.tokens import Token
 from harness.surfaces.waiters import Waiters
 from harness.wire.bodies import ConnectorInfo
 
@@ -71,15 +71,24 @@ async def serve(
         heartbeat_seconds=heartbeat_seconds,
         max_body_bytes=max_body_bytes,
     )
-    app = build_app(served, tokens=tokens, host=host, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins)
-    with ExitStack() as resources:
+    with unwrapped(), ExitStack() as resources:
         listener = resources.enter_context(_bound_socket(host, port))
         url = _url_of(listener)
         local_url = _local_url(listener)
         if local_url is not None:
             resources.enter_context(recorded(local_url, tokens[0].secret))
-        async with _running(app, listener, waiters):
-            yield Server(url, tokens, waiters)
+        async with anyio.create_task_group() as group:
+            app = build_app(
+                served,
+                group,
+                tokens=tokens,
+                host=host,
+                allowed_hosts=allowed_hosts,
+                allowed_origins=allowed_origins,
+            )
+            async with _running(app, listener, waiters):
+                yield Server(url, tokens, waiters)
+            group.cancel_scope.cancel()
 
 
 def local_token(secret: str | None = None, directory: Path | None = None) -> Token:
