@@ -38,7 +38,7 @@ def ids_by_file() -> dict[str, set[str]]:
 
 def test_every_id_a_test_carries_is_in_the_manifest() -> None:
     unknown = {one: sorted(files) for one, files in ids_by_file().items() if one not in REQUIREMENTS}
-    assert unknown == {}, "add these to contract_tests/requirements.py"
+    assert unknown == {}, "add these to contract_tests/requirements/"
 
 
 def test_every_requirement_without_a_known_gap_is_carried_by_a_test() -> None:
