@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from json import dumps
 
@@ -37,11 +37,16 @@ def build_app(
     *,
     tokens: Sequence[Token],
     host: str = "127.0.0.1",
+    also: Sequence[Dialect] = (),
     allowed_hosts: Collection[str] = (),
     allowed_origins: Collection[str] = (),
 ) -> ASGIApp:
-    """The application for a server that is bound to `host`; work that outlives a request goes into `group`."""
-    routes = [route for dialect in DIALECTS for route in dialect.routes(served, group)]
+    """The application for a server that is bound to `host`; work that outlives a request goes into `group`.
+
+    `also` are surfaces that not every server has.
+    """
+    dialects = (*DIALECTS, *also)
+    routes = [route for dialect in dialects for route in dialect.routes(served, group)]
     routes += [Route("/healthz", _health), Route("/openapi.json", _openapi)]
     # the Guard has judged Origin before; this tells browsers that the page may read what it gets
     pages = Middleware(
@@ -53,23 +58,23 @@ def build_app(
     app = Starlette(
         routes=routes,
         middleware=[pages] if allowed_origins else [],
-        exception_handlers={HTTPException: _answer_routing_error},
+        exception_handlers={HTTPException: partial(_answer_routing_error, dialects)},
     )
     return Guard(
         app,
         tokens=tokens,
         host=host,
-        dialects=DIALECTS,
+        dialects=dialects,
         allowed_hosts=allowed_hosts,
         allowed_origins=allowed_origins,
     )
 
 
-async def _answer_routing_error(http_request: Request, error: Exception) -> Response:
+async def _answer_routing_error(dialects: Sequence[Dialect], http_request: Request, error: Exception) -> Response:
     """What Starlette itself refuses: unknown paths and methods."""
     assert isinstance(error, HTTPException)
     message = f"no '{http_request.method} {http_request.url.path}' here; '/openapi.json' lists what there is"
-    return dialect_for(http_request.url.path, DIALECTS).refusal(InvalidArgument(message), error.status_code)
+    return dialect_for(http_request.url.path, dialects).refusal(InvalidArgument(message), error.status_code)
 
 
 async def _health(http_request: Request) -> Response:
@@ -82,10 +87,10 @@ async def _openapi(http_request: Request) -> Response:
 
 @cache
 def _openapi_bytes() -> bytes:
-    return dumps(openapi_document(OPERATIONS, _version()), separators=(",", ":")).encode()
+    return dumps(openapi_document(OPERATIONS, package_version()), separators=(",", ":")).encode()
 
 
-def _version() -> str:
+def package_version() -> str:
     try:
         return version(DISTRIBUTION)
     except PackageNotFoundError:

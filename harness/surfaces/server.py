@@ -20,6 +20,7 @@ from harness.server_record import is_loopback, recorded
 from harness.settings import Rights
 from harness.surfaces.app import build_app
 from harness.surfaces.call import DEFAULT_MAX_BODY_BYTES, Served, SharedHarness
+from harness.surfaces.dialect import Dialect
 from harness.surfaces.tokens import Token
 from harness.surfaces.waiters import Waiters
 from harness.wire.bodies import ConnectorInfo
@@ -46,12 +47,13 @@ async def serve(
     port: int = 0,
     tokens: Sequence[Token] = (),
     connectors: Sequence[str] = (),
+    also: Sequence[Dialect] = (),
     allowed_hosts: Collection[str] = (),
     allowed_origins: Collection[str] = (),
     heartbeat_seconds: float = 15.0,
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
 ) -> AsyncGenerator[Server]:
-    """The harness over HTTP while the context lasts; port 0 takes a free one.
+    """The harness over HTTP while the context lasts; port 0 takes a free one; `also` are further surfaces.
 
     Without tokens one is made, which local clients of this user find by themselves; it may work below the current
     directory and names no programs. Leaving the context refuses new work, answers what waits and then closes the
@@ -83,6 +85,7 @@ async def serve(
                 group,
                 tokens=tokens,
                 host=host,
+                also=also,
                 allowed_hosts=allowed_hosts,
                 allowed_origins=allowed_origins,
             )
