@@ -13,6 +13,8 @@ from harness.cli.demo import demo
 from harness.cli.doctor import EXAMPLES as DOCTOR_EXAMPLES
 from harness.cli.doctor import doctor
 from harness.cli.failures import reported
+from harness.cli.mcp import EXAMPLES as MCP_EXAMPLES
+from harness.cli.mcp import mcp
 from harness.cli.models import build_models_app
 from harness.cli.policy import build_policy_app
 from harness.cli.record import EXAMPLES as RECORD_EXAMPLES
@@ -71,6 +73,7 @@ def build_app() -> typer.Typer:
     app.command(epilog=RUN_EXAMPLES)(run)
     app.command(epilog=DEMO_EXAMPLES)(demo)
     app.command(epilog=SERVE_EXAMPLES)(serve)
+    app.command(epilog=MCP_EXAMPLES)(mcp)
     app.command(epilog=DOCTOR_EXAMPLES)(doctor)
     app.command(epilog=VERIFY_EXAMPLES)(verify)
     app.command(epilog=RECORD_EXAMPLES)(record)

@@ -45,8 +45,8 @@ async def _serve(arguments: ServeArguments) -> None:
     policy = Policy(force.policy) if force.is_configured else None
     settings = Settings(prices=configuration.prices, max_sessions=arguments.max_sessions)
     journal = journal_for(arguments.store, configuration.journal)
-    names = arguments.connectors or (await _first_usable(),)
-    registry = await _registry_of(names, pairs(arguments.options), flies_canary=not arguments.skip_canary)
+    names = arguments.connectors or (await first_usable(),)
+    registry = await registry_of(names, pairs(arguments.options), flies_canary=not arguments.skip_canary)
     tokens = (local_token(read_token_file(arguments.token_file)),) if arguments.token_file else ()
     with open_interrupts() as signals:
         async with (
@@ -79,14 +79,14 @@ def _announce(server: Server, names: tuple[str, ...], arguments: ServeArguments)
         typer.echo(f"token {secret}")
 
 
-async def _first_usable() -> str:
+async def first_usable() -> str:
     name, refusals = await Registry().first_usable(ConversationOptions())
     reasons = "".join(f"; not an earlier one: {refusal.message}" for refusal in refusals)
     complain(f"connector '{name}', the first usable one{reasons}")
     return name
 
 
-async def _registry_of(names: tuple[str, ...], preset: Mapping[str, JsonValue], *, flies_canary: bool) -> Registry:
+async def registry_of(names: tuple[str, ...], preset: Mapping[str, JsonValue], *, flies_canary: bool) -> Registry:
     """These connectors and no others; the options are those of the first."""
     installed = Registry()
     connectors: dict[str, Connector] = {}

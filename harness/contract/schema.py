@@ -20,7 +20,7 @@ from harness.contract.value import JsonValue, Value
 _REFERENCE = "#/$defs/{model}"
 
 
-class _Plain(GenerateJsonSchema):
+class PlainSchema(GenerateJsonSchema):
     """Without titles that only repeat the names of fields."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
@@ -39,7 +39,7 @@ def contract_schema() -> dict[str, JsonValue]:
         ("ContentBlock", "validation", TypeAdapter(ContentBlock)),
         ("OutputItem", "validation", TypeAdapter(OutputItem)),
     ]
-    schemas, document = TypeAdapter.json_schemas(adapters, ref_template=_REFERENCE, schema_generator=_Plain)
+    schemas, document = TypeAdapter.json_schemas(adapters, ref_template=_REFERENCE, schema_generator=PlainSchema)
     definitions: dict[str, JsonValue] = document["$defs"]
     for union in ("ContentBlock", "OutputItem"):
         definitions[union] = schemas[union, "validation"]

@@ -1,0 +1,1 @@
+"""Any connector as an MCP server: `ask`, and the contract's operations, as tools. Needs the package `mcp`."""
