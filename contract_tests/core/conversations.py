@@ -24,7 +24,7 @@ from harness.contract import (
     RequestResolved,
     TurnOptions,
 )
-from harness.conversation.running_turn import Clock
+from harness.conversation.deadlines import Clock
 from harness.local import LocalHarness, wall_clock
 from harness.registry import Registry
 from harness.settings import Settings

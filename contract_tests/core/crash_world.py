@@ -168,8 +168,8 @@ class Clock:
         if self.house is not None:
             # who sleeps until a deadline sleeps by another clock: wake them up
             for conversation in self.house._house.conversations.values():  # pyright: ignore[reportPrivateUsage]
-                for turn in conversation._turns.values():  # pyright: ignore[reportPrivateUsage]
-                    turn._deadlines_changed.set()  # pyright: ignore[reportPrivateUsage]
+                for turn in conversation._turns:  # pyright: ignore[reportPrivateUsage]
+                    turn.deadlines.note_moved()
 
 
 def script(plan: Plan, clock: Clock) -> dict[str, Any]:

@@ -1,15 +1,11 @@
-"""A conversation: many turns with one connector, one at a time.
-
-It is the only one who knows both a session and its turn. Its task lives while a session is open: an unused or idle
-conversation costs neither a task nor a process.
-"""
+"""A conversation: many turns with one connector, one at a time."""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import cast
 
@@ -34,20 +30,21 @@ from harness.contract.tools import ToolSourceDescriptor
 from harness.contract.usage import UsageInfo, add_usage
 from harness.contract.value import JsonValue
 from harness.conversation import checks
+from harness.conversation.deadlines import Clock
 from harness.conversation.identities import Identities
 from harness.conversation.journal import Journal
 from harness.conversation.recovery import CONTINUED_AFTER_LOSS, Past, PastTurn, continuation, open_calls, past_of
-from harness.conversation.running_turn import AnswersFirst, Clock, RunningTurn
+from harness.conversation.running_turn import AnswersFirst, RunningTurn
+from harness.conversation.session_loop import SessionLoop
 from harness.conversation.session_memory import SessionMemory
+from harness.conversation.turn_list import TurnList
 from harness.errors import (
     HarnessError,
-    Internal,
     InvalidArgument,
     NotSupported,
     PeerLost,
     TurnInProgress,
     UnknownTurn,
-    unwrapped,
 )
 from harness.settings import Settings
 from harness.store.port import ConversationRecord, DelegationChanged, Store, Summary, TurnBegun
@@ -94,14 +91,9 @@ class Conversation:
         self._store: Store | None = None
         self._memory = SessionMemory()
         self._identities = Identities()
-        self._turns: dict[str, RunningTurn] = {}
-        self._turn_by_client_key: dict[str, str] = {}
-        self._turns_begun = 0
+        self._turns = TurnList(settings.kept_turns)
+        self._sessions = SessionLoop(self, self._turns, group, settings.idle_ttl_seconds)
         self._continued: str | None = None
-        self._queued: RunningTurn | None = None
-        self._submitted = anyio.Event()
-        self._ending = False
-        self._stopped: anyio.Event | None = None
         self._closed: anyio.Event | None = None
 
     # what an earlier process left, and what outlives this one
@@ -118,16 +110,15 @@ class Conversation:
         self._store = store
         self._memory = SessionMemory(past.records)
         self._memory.journal = self._journal
-        self._turns_begun = len(past.turns)
         if past.delegation_json is not None:
             self._delegation = Delegation.model_validate_json(past.delegation_json)
         self._identities = Identities(request for turn in past.turns.values() for request in turn.requests())
         earlier = None
         for number, turn in enumerate(past.turns.values(), 1):
-            if turn.options.client_key is not None:
-                self._turn_by_client_key[turn.options.client_key] = turn.turn_id
             if number > len(past.turns) - self._settings.kept_turns:
-                self._add_turn(self._running_turn(turn.turn_id, turn.content, turn.options, earlier, past=turn))
+                self._turns.add(self._running_turn(turn.turn_id, turn.content, turn.options, earlier, past=turn))
+            else:
+                self._turns.note(turn.turn_id, turn.options)
             earlier = add_usage(earlier, turn.usage)
         if past.newest is not None and past.newest.continues_a_lost_one:
             self._continued = past.newest.turn_id
@@ -149,12 +140,12 @@ class Conversation:
 
     async def go_on(self, past: Past) -> None:
         """Closes what a dead process left open, by the capability `resume` (contract 6)."""
-        running, turn = self._current, past.newest
+        running, turn = self._turns.current, past.newest
         if running is None or turn is None:
             return
         if self.capabilities.resume == Resume.EXACT:
             self._memory.accepted = running.accepted_answers
-            running.restore(turn.unfinished_messages(), partial(self._queue, running))
+            running.restore(turn.unfinished_messages(), partial(self._sessions.queue, running))
             self._group.start_soon(running.watch_deadlines)
         else:
             running.close_overdue()
@@ -169,33 +160,35 @@ class Conversation:
         return Summary(
             state=self._state,
             updated_at=self._updated_at,
-            turns=self._turns_begun,
+            turns=self._turns.begun,
             first_message=self._first_message,
-            turn_is_running=self._current is not None,
+            turn_is_running=self._turns.current is not None,
             open_requests=self.open_requests(),
         )
 
     def _on_journal_failure(self, error: HarnessError) -> None:
         logger.error("the journal of '%s' failed: %s", self.conversation_id, error)
-        if self._current is not None:
-            self._current.fail(error)
+        if self._turns.current is not None:
+            self._turns.current.fail(error)
 
     # operations
 
     def prestart(self) -> None:
         """Starts the peer before the first message."""
-        self._serve_soon()
+        self._sessions.start()
 
     async def submit(self, content: Sequence[ContentBlock], options: TurnOptions) -> str:
         """Begins a turn, or finds the one that an equal submission began; durable when this returns."""
         if self._journal is not None and self._journal.is_broken:
             await self._flush()
-        turn_id = self._repetition(content, options)
+        turn_id = self._turns.begun_by(content, options)
         if turn_id is None:
-            if self._ending:
+            if self._sessions.is_ending:
                 raise TurnInProgress(f"conversation '{self.conversation_id}' is being ended")
-            if self._current is not None:
-                raise TurnInProgress(f"turn '{self._current.turn_id}' of this conversation still runs")
+            current = self._turns.current
+            if current is not None:
+                message = f"turn '{current.turn_id}' of this conversation still runs"
+                raise TurnInProgress(message, turn_id=current.turn_id)
             checks.check_message(content, self.capabilities)
             checks.check_turn_options(options, self.options, self.capabilities)
             turn_id = self._begin_turn(content, options).turn_id
@@ -235,14 +228,14 @@ class Conversation:
 
     async def end(self, state: ConversationState = ConversationState.ENDED) -> None:
         """Cancels a running turn, closes the session and waits until all it owned is gone."""
-        if self._current is not None:
-            self._current.cancel()
+        if self._turns.current is not None:
+            self._turns.current.cancel()
         await self._close(state)
 
     async def leave(self) -> None:
         """The harness closes. A turn that can go on exactly stays in the journal for the next process, others end."""
-        if self._current is not None:
-            self._give_up(self._current)
+        if self._turns.current is not None:
+            self._give_up(self._turns.current)
         await self._close(ConversationState.PARKED)
 
     async def closed(self) -> bool:
@@ -258,16 +251,13 @@ class Conversation:
             return
         self._closed = anyio.Event()
         try:
-            self._ending = True
-            self._submitted.set()
-            if self._stopped is not None:
-                await self._stopped.wait()
+            await self._sessions.end()
             self._state = state
             if self._journal is not None:
                 await self._journal.close()
                 return
         finally:
-            self._ending = False
+            self._sessions.is_ending = False
             self._closed.set()
         self._closed = None  # without a journal the next message goes on in this object
 
@@ -275,7 +265,7 @@ class Conversation:
         """For an end that nobody asked for."""
         can_go_on = self._journal is not None and self.capabilities.resume == Resume.EXACT
         if can_go_on and not running.turn.cancel_requested:
-            self._queued = None
+            self._sessions.forget_queued()
             running.leave()
         else:
             running.cancel()
@@ -311,7 +301,7 @@ class Conversation:
             model=self.options.model,
             created_at=self._created_at,
             updated_at=self._updated_at,
-            turns=self._turns_begun,
+            turns=self._turns.begun,
             first_message=self._first_message,
             pending_requests=len(self.open_requests()),
             labels=self.options.labels,
@@ -320,7 +310,7 @@ class Conversation:
     @property
     def has_session(self) -> bool:
         """Whether a peer runs, or is about to."""
-        return self._stopped is not None
+        return self._sessions.is_running
 
     @property
     def can_resume(self) -> bool:
@@ -328,7 +318,7 @@ class Conversation:
         return self.capabilities.resume != Resume.NONE
 
     def open_requests(self) -> list[OpenRequest]:
-        current = self._current
+        current = self._turns.current
         if current is None:
             return []
         return [
@@ -343,31 +333,21 @@ class Conversation:
             past = past_of(await self._store.entries(self.conversation_id))
             turns = [turn.transcript() for turn in past.turns.values()]
             return ConversationExport(conversation=self.info(), turns=turns)
-        for turn in self._turns.values():
+        for turn in self._turns:
             state = await self.poll(turn.turn_id, 0, 0, EVERYTHING)
             turns.append(TurnTranscript(turn_id=turn.turn_id, content=turn.content, items=state.new_output_items))
         return ConversationExport(conversation=self.info(), turns=turns)
 
     def idle_since(self) -> int | None:
         """When the last turn ended (ms since the epoch); null while one runs."""
-        return None if self._current is not None else self._updated_at
+        return None if self._turns.current is not None else self._updated_at
 
     @property
     def _updated_at(self) -> int:
-        newest = self._newest
+        newest = self._turns.newest
         return self._created_at if newest is None else newest.turn.last_activity_at
 
     # turns
-
-    @property
-    def _newest(self) -> RunningTurn | None:
-        return next(reversed(self._turns.values()), None)
-
-    @property
-    def _current(self) -> RunningTurn | None:
-        """The turn that has not ended."""
-        newest = self._newest
-        return None if newest is None or newest.turn.is_over else newest
 
     def _turn(self, turn_id: str) -> RunningTurn:
         running = self._turns.get(turn_id)
@@ -385,29 +365,17 @@ class Conversation:
             earlier = add_usage(earlier, turn.usage)
         return self._turn(turn_id)
 
-    def _repetition(self, content: Sequence[ContentBlock], options: TurnOptions) -> str | None:
-        """The turn this submission already began: clients repeat calls after a timeout."""
-        if options.client_key is not None:
-            return self._turn_by_client_key.get(options.client_key)
-        current = self._current
-        if current is not None and current.content == list(content) and current.options == options:
-            return current.turn_id
-        return None
-
     def _begin_turn(self, content: Sequence[ContentBlock], options: TurnOptions) -> RunningTurn:
-        self._turns_begun += 1
         self._state = ConversationState.OPEN
         self._first_message = self._first_message or text_of(content)[:200]
-        running = self._running_turn(f"t{self._turns_begun}", content, options, self._usage_so_far())
-        self._add_turn(running)
-        if options.client_key is not None:
-            self._turn_by_client_key[options.client_key] = running.turn_id
+        running = self._running_turn(f"t{self._turns.begun + 1}", content, options, self._turns.usage())
+        self._turns.add(running)
         self._group.start_soon(running.watch_deadlines)
         if self._journal is None:
-            self._queue(running)
+            self._sessions.queue(running)
         else:  # the peer hears of it when it is durable
             begun = TurnBegun(running.turn_id, running.content, options, running.turn.started_at)
-            self._journal.note(begun, then=partial(self._queue, running))
+            self._journal.note(begun, then=partial(self._sessions.queue, running))
         return running
 
     def _running_turn(
@@ -436,22 +404,6 @@ class Conversation:
             past=past,
         )
 
-    def _add_turn(self, running: RunningTurn) -> None:
-        self._turns[running.turn_id] = running
-        while len(self._turns) > self._settings.kept_turns:
-            del self._turns[next(iter(self._turns))]
-
-    def _usage_so_far(self) -> UsageInfo | None:
-        newest = self._newest
-        return None if newest is None else add_usage(newest.earlier_usage, newest.turn.usage)
-
-    def _queue(self, running: RunningTurn) -> None:
-        if running.turn.is_over or running.turn.cancel_requested or running.is_left:
-            return
-        self._queued = running
-        self._submitted.set()
-        self._serve_soon()
-
     async def _flush(self) -> None:
         if self._journal is not None:
             await self._journal.flushed()
@@ -468,82 +420,28 @@ class Conversation:
         following.emit(notice(CONTINUED_AFTER_LOSS, f"goes on by itself after turn '{running.turn_id}' was lost"))
 
     def _check_not_begun(self) -> None:
-        if self._turns_begun:
+        if self._turns.begun:
             raise InvalidArgument("delegation is possible before the first turn only")
 
-    # the session
+    # what the loop of sessions asks and tells
 
-    def _serve_soon(self) -> None:
-        if self._stopped is None:
-            self._stopped = anyio.Event()
-            self._group.start_soon(self._serve, self._stopped)
+    def open_session(self) -> AbstractAsyncContextManager[Session]:
+        return self._connector.open_session(self.options, self._delegation, self._memory)
 
-    async def _serve(self, stopped: anyio.Event) -> None:
-        """The conversation's task: sessions one after the other, until it ends or was idle for its time to live.
+    def before_turn(self, running: RunningTurn, *, is_first: bool) -> None:
+        running.emit(*self._memory.take_notices())
+        if is_first and self._turns.begun > 1 and self.capabilities.resume == Resume.NONE:
+            running.emit(notice("history_lost", "this peer cannot resume: it knows nothing of the turns before"))
 
-        Nothing leaves it but cancellation, so that a failure here never reaches the other conversations.
-        """
-        try:
-            await self._serve_session()
-            while self._queued is not None:  # no checkpoint between this look and the end
-                await self._serve_session()
-        except Exception:
-            logger.exception("conversation '%s' failed", self.conversation_id)
-            self._fail_turn(Internal("the conversation failed; the log has the traceback"))
-        finally:
-            if self._current is not None:
-                self._give_up(self._current)
-            if self._state == ConversationState.OPEN:
-                self._state = ConversationState.PARKED
-            self._stopped = None
-            stopped.set()
+    def after_turn(self, running: RunningTurn) -> None:
+        if running.lost is not None:
+            self._continue_after_loss(running)
 
-    async def _serve_session(self) -> None:
-        """One session, from its start until it is of no more use."""
-        running = self._queued
-        try:
-            with unwrapped(), running.opening() if running else nullcontext():
-                async with self._connector.open_session(self.options, self._delegation, self._memory) as session:
-                    if running is not None:
-                        running.opened()
-                    await self._serve_turns(session)
-        except HarnessError as error:
-            self._fail_turn(error)
-        if self._queued is not None and self._queued.turn.is_over:
-            self._queued = None
-
-    async def _serve_turns(self, session: Session) -> None:
-        knows_nothing = self.capabilities.resume == Resume.NONE
-        while (running := await self._next_turn()) is not None:
-            running.emit(*self._memory.take_notices())
-            if knows_nothing and self._turns_begun > 1:
-                running.emit(notice("history_lost", "this peer cannot resume: it knows nothing of the turns before"))
-            knows_nothing = False
-            await running.drive(session)
-            if running.lost is not None:
-                self._continue_after_loss(running)
-            if running.session_was_gone:
-                self._queued = running
-            if not running.session_is_usable:
-                return
-
-    async def _next_turn(self) -> RunningTurn | None:
-        """Waits for a message; null at the end, or after the time to live."""
-        with anyio.move_on_after(self._settings.idle_ttl_seconds):
-            while self._queued is None and not self._ending:
-                self._submitted = anyio.Event()
-                await self._submitted.wait()
-        if self._ending:
-            return None
-        running, self._queued = self._queued, None
-        return running
-
-    def _fail_turn(self, error: HarnessError) -> None:
-        self._queued = None
-        if self._current is not None:
-            self._current.fail_by_peer(error)
-        else:
-            logger.warning("conversation '%s' lost its session: %s", self.conversation_id, error)
+    def after_sessions(self) -> None:
+        if self._turns.current is not None:
+            self._give_up(self._turns.current)
+        if self._state == ConversationState.OPEN:
+            self._state = ConversationState.PARKED
 
 
 def _rejection(rejected: Sequence[tuple[str, HarnessError]]) -> HarnessError:

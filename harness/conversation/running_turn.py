@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
-from functools import partial
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
@@ -16,34 +14,27 @@ from harness.connector import AcceptedAnswer, Session, SessionGone
 from harness.contract.content import ContentBlock
 from harness.contract.options import Limits, Timeouts, TurnOptions
 from harness.contract.output import Item, StopReason
-from harness.contract.requests import AnsweredBy, HostRequest, HostResponse, RequestKind
+from harness.contract.requests import AnsweredBy, HostRequest, HostResponse
 from harness.contract.state import SessionState, TurnState
 from harness.contract.usage import UsageInfo
+from harness.conversation.asks import Asks
+from harness.conversation.deadlines import Clock, Deadlines
+from harness.conversation.given_answers import GivenAnswers
 from harness.conversation.identities import Identities
+from harness.conversation.incoming import Incoming
 from harness.conversation.journal import Journal
 from harness.conversation.limit_watch import Finding, LimitWatch
-from harness.conversation.prices import priced
-from harness.conversation.recovery import GivenAnswer, PastTurn, open_calls
+from harness.conversation.publication import Publication
+from harness.conversation.recovery import PastTurn, open_calls
 from harness.errors import (
     HarnessError,
     Internal,
     PeerLost,
     PeerProtocolError,
-    TurnStalled,
-    TurnTimeout,
     unwrapped,
 )
 from harness.settings import Settings
-from harness.store.port import (
-    AnswerDelivered,
-    AnswerRecorded,
-    AnswerState,
-    Entry,
-    ItemsProduced,
-    OutputStructured,
-)
 from harness.trace.redaction import Redactor
-from harness.turn import answers
 from harness.turn.effects import Deliver, Effect
 from harness.turn.events import (
     OutputProduced,
@@ -52,7 +43,6 @@ from harness.turn.events import (
     TurnEnded,
     TurnEvent,
     TurnFailed,
-    UsageReported,
     item_discarded,
 )
 from harness.turn.turn import Turn
@@ -60,31 +50,8 @@ from harness.turn.turn import Turn
 logger = logging.getLogger(__name__)
 
 
-class Clock(Protocol):
-    def __call__(self) -> int:
-        """Milliseconds since the epoch."""
-        ...
-
-
 AnswersFirst: TypeAlias = Callable[[HostRequest], HostResponse | None]
 """A policy of this house that answers before any host is asked; null leaves the request open."""
-
-
-class Parked:
-    """A task of a session that waits for an answer; several may wait for the same one."""
-
-    def __init__(self, request: HostRequest) -> None:
-        self.answered = anyio.Event()
-        self.response = answers.cancelled(request)
-        self.waiters = 0
-        self.request_id: str | None = None
-        """Of the request as the host answered it."""
-
-    def release(self, response: HostResponse | None = None) -> None:
-        """Ends the wait; without a response the waiting task gets the synthetic error."""
-        if response is not None:
-            self.response = response
-        self.answered.set()
 
 
 class RunningTurn:
@@ -140,17 +107,19 @@ class RunningTurn:
         self.session_was_gone = False
         """The peer was dead before the message was sent; the turn runs in a new session, once."""
         self._tried_before = False
-        self.visible = self._noted = self.turn.head
-        """The number up to which polls may look: with a journal, what is durable."""
-        self._journal = journal
-        self._answers_are_history = answers_are_history
-        self._held: list[tuple[int, Effect]] = []
-        """Effects that wait until the item of that number is visible."""
-        self._given: dict[str, GivenAnswer] = {}
-        """Answers of the host that the peer does not surely have."""
+        self._given = GivenAnswers(turn_id, journal, are_history=answers_are_history)
+        self._published = Publication(turn_id, self.turn, journal, release=self._release, shown=self._on_shown)
+        self.deadlines = Deadlines(self.turn, timeouts, clock)
+        self._incoming = Incoming(
+            self.turn,
+            timeouts=timeouts,
+            identities=identities,
+            model=options.model or model,
+            prices=settings.prices,
+            redactor=redactor or Redactor(),
+        )
+        self._asks = Asks()
         self._when_answered: Callable[[], None] | None = None
-        self._timeouts = timeouts
-        self._identities = identities
         self._settings = settings
         self._clock = clock
         self._session: Session | None = None
@@ -158,15 +127,8 @@ class RunningTurn:
         self._opening: anyio.CancelScope | None = None
         self._run_scope = anyio.CancelScope()
         self._run_returned = anyio.Event()
-        self._parked: dict[str, Parked] = {}
-        """What waits in `ask`, by the peer's name for it; a released one is gone from here."""
         self._interrupt_returned = False
-        self._changed: anyio.Event | None = None
-        self._deadlines_changed = anyio.Event()
-        self._served_since: int | None = None
-        self._model = options.model or model
         self._answers_first = answers_first
-        self._redactor = redactor or Redactor()
         self._watch = LimitWatch(limits or Limits(), earlier_usage)
         self._seen = 0
         """Items up to this number the watch has seen."""
@@ -176,25 +138,22 @@ class RunningTurn:
 
     async def wait_newer(self, since: int, max_wait_ms: int) -> None:
         """Returns when an item after `since` is visible or the turn is over, or after `max_wait_ms`."""
-        with anyio.move_on_after(max_wait_ms / 1000):
-            while self.visible <= since and not self.is_over and not self.is_left:
-                self._changed = self._changed or anyio.Event()
-                await self._changed.wait()
+        await self._published.wait_newer(since, max_wait_ms)
 
     @property
     def is_over(self) -> bool:
         """Whether the end can be seen."""
-        return self.turn.is_over and self.visible >= self.turn.head
+        return self._published.is_over
 
     def state(self, since: int, max_items: int, older: Sequence[Item] = ()) -> TurnState:
         return self.turn.state(
             since,
-            upto=self.visible,
+            upto=self._published.visible,
             max_items=max_items,
             earlier_usage=self.earlier_usage,
             session=SessionState.DETACHED if self.is_restored else SessionState.ATTACHED,
             # a commit may be further than what it has made visible
-            older=[item for item in older if item.sequence_no <= self.visible],
+            older=[item for item in older if item.sequence_no <= self._published.visible],
         )
 
     def respond(self, response: HostResponse, answered_by: AnsweredBy = AnsweredBy.HOST) -> None:
@@ -202,7 +161,7 @@ class RunningTurn:
         request = self.turn.open_request(response.request_id)
         self.turn.respond(response, self._clock(), answered_by)
         if request is not None:
-            self._note_answer(request, response)
+            self._given.accept(request, response, has_session=self._session is not None)
         self._keep_limits()
         self._publish()
 
@@ -218,7 +177,7 @@ class RunningTurn:
     def fail_by_peer(self, error: HarnessError) -> None:
         """The peer, or what stands for it, failed; the detail of `peer_lost` lists what was open."""
         if isinstance(error, PeerLost):
-            error.detail.setdefault("open_requests", open_calls(self.turn.open_requests, self._given.values()))
+            error.detail.setdefault("open_requests", open_calls(self.turn.open_requests, self._given.pending()))
             self.lost = error
         self.emit(TurnFailed(error))
 
@@ -227,9 +186,9 @@ class RunningTurn:
     def emit(self, *events: TurnEvent) -> None:
         if self.is_left:
             return
-        self._hold_back_from(event.peer_request_id for event in events if isinstance(event, RequestWithdrawn))
+        self._published.hold_back_from(event.peer_request_id for event in events if isinstance(event, RequestWithdrawn))
         at = self._clock()
-        received = [self._received(event, at) for event in events]
+        received = [self._incoming.completed(event, at) for event in events]
         self.turn.receive(*received, at=at)
         self._keep_limits()
         self._publish()
@@ -238,50 +197,31 @@ class RunningTurn:
                 if isinstance(event, RequestRaised):
                     self._answer_first(event.request, self._answers_first)
 
-    def _hold_back_from(self, withdrawn: Iterable[str]) -> None:
-        """An accepted answer that waits for its commit while its request is withdrawn reaches nobody."""
-        if not self._held:
-            return
-        gone = set(withdrawn)
-        self._held = [
-            (number, effect)
-            for number, effect in self._held
-            if not (isinstance(effect, Deliver) and effect.request.peer_request_id in gone)
-        ]
-
     @asynccontextmanager
     async def ask(self, request: HostRequest) -> AsyncGenerator[HostResponse]:
         peer_id = request.peer_request_id
         if peer_id is None:
             raise PeerProtocolError(f"a request of kind '{request.kind}' came without an id")
-        parked = self._parked.get(peer_id)
-        is_first = parked is None
-        if parked is None:
-            parked = self._parked[peer_id] = Parked(request)
-        parked.waiters += 1
-        try:
-            if is_first:
-                self.emit(RequestRaised(request))
-            if self.turn.is_over or self._interrupt_returned:
-                parked.release()
-            await parked.answered.wait()
-        except BaseException:
-            if parked.waiters == 1:
-                self.emit(RequestWithdrawn(peer_id))
-            raise
-        finally:
-            parked.waiters -= 1
-            if parked.waiters == 0 and self._parked.get(peer_id) is parked:
-                del self._parked[peer_id]
+        with self._asks.joined(peer_id, request) as parked:
+            try:
+                if parked.waiters == 1:
+                    self.emit(RequestRaised(request))
+                if self.turn.is_over or self._interrupt_returned:
+                    parked.release()
+                await parked.answered.wait()
+            except BaseException:
+                if parked.waiters == 1:
+                    self.emit(RequestWithdrawn(peer_id))
+                raise
         yield parked.response
-        self._note_delivered(parked.request_id)
+        self._given.note_delivered(parked.request_id)
 
     # what the conversation drives
 
     @contextmanager
     def opening(self) -> Generator[None]:
         """Until `opened`, a cancel or a deadline of the turn gives up the start of the peer."""
-        self._is_served()
+        self.deadlines.note_served()
         with anyio.CancelScope() as self._opening:
             yield
         self._opening = None
@@ -297,7 +237,7 @@ class RunningTurn:
             self._publish()
         if self.turn.is_over or self.is_left:
             return
-        self._is_served()
+        self.deadlines.note_served()
         self._session = session
         self._tried_before, self.session_was_gone, self.session_is_usable = self.session_was_gone, False, True
         try:
@@ -309,12 +249,7 @@ class RunningTurn:
         finally:
             self._group = None
             self._session = None
-            self._release_parked()
-
-    def _is_served(self) -> None:
-        """From now on it is this turn's peer that is silent; a turn may wait for the session of the one before."""
-        self._served_since = self._clock()
-        self._deadlines_changed.set()
+            self._asks.release_all()
 
     def restore(self, unfinished_messages: Sequence[str], go_on: Callable[[], None]) -> None:
         """The turn of an earlier process: it goes on when all its requests are resolved, at once if none is open.
@@ -335,12 +270,12 @@ class RunningTurn:
         """Stops the session without a word to the turn, as if this process were killed now."""
         self.is_left = True
         self._when_answered = None
-        self._held.clear()
+        self._given.leave()
         if self._opening is not None:
             self._opening.cancel()
         self._run_scope.cancel()
-        self._deadlines_changed.set()
-        self._wake()
+        self.deadlines.note_moved()
+        self._published.close()
 
     def accepted_answers(self) -> list[AcceptedAnswer]:
         """What the model loop of a restored turn goes on with; what is accepted is in its history."""
@@ -349,22 +284,19 @@ class RunningTurn:
     def close_overdue(self) -> None:
         """Applies the deadlines that passed while nobody was there to watch them."""
         now = self._clock()
-        for request in self.turn.open_requests:
-            if request.expires_at is not None and now >= request.expires_at:
-                self.turn.expire(request.request_id, now)
+        for request_id in self.deadlines.overdue_requests():
+            self.turn.expire(request_id, now)
         self._keep_limits()
         self._publish()
 
     async def watch_deadlines(self) -> None:
         """Sleeps until the next deadline of the turn or of a request, and applies it; ends with the turn."""
         while not self.turn.is_over and not self.is_left:
-            self._deadlines_changed = anyio.Event()
-            due = self._next_deadline()
-            seconds = None if due is None else max(0.0, (due - self._clock()) / 1000)
-            with anyio.move_on_after(seconds):
-                await self._deadlines_changed.wait()
-            if due is not None and self._clock() >= due:
-                self._apply_deadlines()
+            if await self.deadlines.wait():
+                self.close_overdue()
+                missed = self.deadlines.missed()
+                if missed is not None:
+                    self.fail(missed)
 
     # inside
 
@@ -391,14 +323,6 @@ class RunningTurn:
             if not self.turn.is_over:
                 self.fail_by_peer(PeerProtocolError("the session returned without an end of the turn"))
 
-    def _received(self, event: TurnEvent, at: int) -> TurnEvent:
-        """With what only the house knows: ids and deadlines of requests, the prices of models, and which secrets."""
-        if isinstance(event, RequestRaised):
-            return self._identified(event, at)
-        if isinstance(event, UsageReported):
-            return UsageReported(priced(event.usage, self._model, self._settings.prices))
-        return self._redactor.event(event)
-
     def _answer_first(self, request: HostRequest, answers_first: AnswersFirst) -> None:
         if self.turn.open_request(request.request_id) is not None:
             response = answers_first(request)
@@ -421,74 +345,17 @@ class RunningTurn:
         self._seen = self.turn.head
         return list(self._watch.see(items))
 
-    def _identified(self, event: RequestRaised, at: int) -> RequestRaised:
-        request = event.request
-        if self.turn.waits_for(request.peer_request_id):
-            return event  # raised again: the turn keeps the open one
-        is_call = request.kind == RequestKind.TOOL_CALL
-        limit = self._timeouts.tool_ms if is_call else self._timeouts.approval_ms
-        identity = {
-            "request_id": self._identities.request_id(request),
-            "opened_at": at,
-            "expires_at": None if limit is None else at + limit,
-        }
-        return RequestRaised(request.model_copy(update=identity))
-
     def _publish(self) -> None:
-        """After every change: what is durable is shown, and the effects up to it are released."""
-        head = self.turn.head
-        effects = self.turn.take_effects()
-        self._held.extend((head, effect) for effect in effects)
-        if self._journal is None or (self.visible == head and not effects):
-            self._show(head)
-        elif self._noted < head or effects:
-            self._journal.note(*self._new_entries(), then=partial(self._show, head))
+        self._published.publish()
         if self.turn.open_requests or self.turn.is_over:
-            self._deadlines_changed.set()
+            self.deadlines.note_moved()
 
-    def _new_entries(self) -> list[Entry]:
-        items = self.turn.items_after(self._noted)
-        self._noted = self.turn.head
-        entries: list[Entry] = [ItemsProduced(self.turn_id, items)] if items else []
-        if self.turn.is_over and self.turn.structured_output_json is not None and items:
-            entries.append(OutputStructured(self.turn_id, self.turn.structured_output_json))
-        return entries
-
-    def _note_answer(self, request: HostRequest, response: HostResponse) -> None:
-        """Accepted; where the same commit releases it to a session, it is on its way from then on."""
-        self._given[request.request_id] = GivenAnswer(request, response, AnswerState.ACCEPTED)
-        if self._journal is None:
-            return
-        if self._answers_are_history:
-            state = AnswerState.DELIVERED
-        else:
-            state = AnswerState.ACCEPTED if self._session is None else AnswerState.DELIVERING
-        self._journal.note(AnswerRecorded(self.turn_id, response, state))
-
-    def _note_delivered(self, request_id: str | None) -> None:
-        if request_id is None or self._given.pop(request_id, None) is None:
-            return
-        if self._journal is not None and not self.is_left:
-            self._journal.note_later(AnswerDelivered(self.turn_id, request_id))
-
-    def _show(self, upto: int) -> None:
-        """Raises the visible mark, releases the effects up to it and wakes the waiters."""
-        if self.is_left:
-            return
-        self.visible = max(self.visible, upto)
-        while self._held and self._held[0][0] <= self.visible:
-            self._release(self._held.pop(0)[1])
+    def _on_shown(self) -> None:
         if self.turn.is_over:
-            self._release_parked()
+            self._asks.release_all()
         elif self._when_answered is not None and not self.turn.open_requests:
             go_on, self._when_answered = self._when_answered, None
             go_on()
-        self._wake()
-
-    def _wake(self) -> None:
-        changed, self._changed = self._changed, None
-        if changed is not None:
-            changed.set()
 
     def _release(self, effect: Effect) -> None:
         if isinstance(effect, Deliver):
@@ -503,9 +370,9 @@ class RunningTurn:
     def _deliver(self, request: HostRequest, response: HostResponse) -> None:
         if self.turn.is_over:
             return
-        parked = self._parked.pop(request.peer_request_id or "", None)
+        parked = self._asks.take(request.peer_request_id or "")
         if parked is not None:
-            self._is_on_its_way(request.request_id)
+            self._given.note_sending(request.request_id)
             parked.request_id = request.request_id
             parked.release(response)
         elif self._session is not None:
@@ -517,12 +384,7 @@ class RunningTurn:
                 self.session_is_usable = False
                 self._run_scope.cancel()
             else:
-                self._note_delivered(request.request_id)
-
-    def _is_on_its_way(self, request_id: str) -> None:
-        given = self._given.get(request_id)
-        if given is not None:
-            self._given[request_id] = replace(given, state=AnswerState.DELIVERING)
+                self._given.note_delivered(request.request_id)
 
     async def _interrupt(self, session: Session) -> None:
         """Stops the peer within a bound; a session that does not return is left behind."""
@@ -534,44 +396,10 @@ class RunningTurn:
                 logger.info("interrupt of turn '%s' failed: %s", self.turn_id, error)
         if not bound.cancelled_caught:  # a peer that may not have stopped gets no result: it would call its model again
             self._interrupt_returned = True
-            self._release_parked()
+            self._asks.release_all()
             with anyio.move_on_after(self._settings.settle_seconds):
                 await self._run_returned.wait()
         if bound.cancelled_caught or not self._run_returned.is_set():
             self.session_is_usable = False
             self._run_scope.cancel()
         self.emit(TurnEnded("cancelled"))
-
-    def _release_parked(self) -> None:
-        parked, self._parked = self._parked, {}
-        for one in parked.values():
-            one.release()
-
-    def _stalls_at(self) -> int | None:
-        """When the peer has been silent for too long; null while it is not its turn to speak.
-
-        A restored turn is idle from its return on, not from the crash on.
-        """
-        idle_ms = self._timeouts.idle_ms
-        if idle_ms is None or self._served_since is None or self.turn.open_requests:
-            return None
-        return max(self.turn.last_activity_at, self._served_since) + idle_ms
-
-    def _next_deadline(self) -> int | None:
-        turn, limits = self.turn, self._timeouts
-        dues = [request.expires_at for request in turn.open_requests if request.expires_at is not None]
-        if limits.turn_ms is not None:
-            dues.append(turn.started_at + limits.turn_ms)
-        stalls_at = self._stalls_at()
-        if stalls_at is not None:
-            dues.append(stalls_at)
-        return min(dues, default=None)
-
-    def _apply_deadlines(self) -> None:
-        self.close_overdue()
-        now, turn, limits, stalls_at = self._clock(), self.turn, self._timeouts, self._stalls_at()
-        if limits.turn_ms is not None and now >= turn.started_at + limits.turn_ms:
-            turn.fail(TurnTimeout(f"the turn took longer than its limit of {limits.turn_ms / 1000:g} s"), now)
-        elif stalls_at is not None and now >= stalls_at:
-            turn.fail(TurnStalled(f"the peer was silent for {(limits.idle_ms or 0) / 1000:g} s"), now)
-        self._publish()
