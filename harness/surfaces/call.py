@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -14,6 +14,7 @@ from harness.contract.conversational_llm import ConversationalLLM, ConversationD
 from harness.contract.value import Value
 from harness.errors import ConnectorUnavailable, HarnessError, Internal, InvalidArgument
 from harness.settings import Rights
+from harness.surfaces.compatible.settings import CompatibleSettings
 from harness.surfaces.problems import problem_response
 from harness.surfaces.tokens import token_of
 from harness.surfaces.waiters import Waiters
@@ -46,6 +47,7 @@ class Served:
     connectors: tuple[ConnectorInfo, ...] = ()
     heartbeat_seconds: float = 15.0
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES
+    compatible: CompatibleSettings = field(default_factory=CompatibleSettings)
 
 
 class Call:

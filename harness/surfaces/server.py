@@ -20,6 +20,7 @@ from harness.server_record import is_loopback, recorded
 from harness.settings import Rights
 from harness.surfaces.app import build_app
 from harness.surfaces.call import DEFAULT_MAX_BODY_BYTES, Served, SharedHarness
+from harness.surfaces.compatible.settings import CompatibleSettings
 from harness.surfaces.dialect import Dialect
 from harness.surfaces.tokens import Token
 from harness.surfaces.waiters import Waiters
@@ -52,6 +53,7 @@ async def serve(
     allowed_origins: Collection[str] = (),
     heartbeat_seconds: float = 15.0,
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
+    compatible: CompatibleSettings | None = None,
 ) -> AsyncGenerator[Server]:
     """The harness over HTTP while the context lasts; port 0 takes a free one; `also` are further surfaces.
 
@@ -72,6 +74,7 @@ async def serve(
         connectors=tuple(ConnectorInfo(name=name, is_default=number == 0) for number, name in enumerate(connectors)),
         heartbeat_seconds=heartbeat_seconds,
         max_body_bytes=max_body_bytes,
+        compatible=compatible or CompatibleSettings(),
     )
     with unwrapped(), ExitStack() as resources:
         listener = resources.enter_context(_bound_socket(host, port))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
@@ -19,15 +20,34 @@ class ModelRequest:
     model: str
     """As the client names it: `<connector>` or `<connector>/<model>`, the connector with its variant."""
     system_prompt: str | None
+    """Without what the client changes from request to request: another prompt is another conversation."""
     messages: tuple[HistoryMessage, ...]
-    """Oldest first and never empty. The last one is what is new: the user's message, tool results, or both."""
+    """Oldest first and never empty. What follows the last assistant message is new: the user's words, tool results,
+    or both; how it is cut into messages does not matter."""
     tools: tuple[ToolDescriptor, ...] = ()
     options: TurnOptions = field(default_factory=TurnOptions)
+    """What the client asks for; what the connector cannot do is refused if it changes the meaning, else ignored."""
+    words: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What this wire calls a field of `options` where the names differ."""
     ignored: tuple[str, ...] = ()
     """Names of given hints that reach nobody, in the client's words."""
     previous_reply: str | None = None
     """The reply that this one continues, by id, where the wire has that; `messages` then holds only what is new."""
+    fingerprint: str = ""
+    """Equal requests have the same (`fingerprint_of`); they share one reply. Empty: equal to none."""
     streams: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a client says beside its wire, in headers of ours."""
+
+    conversation_id: str | None = None
+    """`X-Harness-Conversation`: this conversation and no other."""
+    requests_as_calls: bool = False
+    """`X-Harness-Requests: tools`: approvals and questions come as calls of `harness_approval`, `harness_question`."""
+    wants_new: bool = False
+    """`Cache-Control: no-cache`: no recorded reply of an equal request."""
 
 
 class ReplyEnd(StrEnum):
@@ -44,6 +64,7 @@ class TextPart:
     """More text of the answer."""
 
     text: str
+    item_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +72,14 @@ class ThinkingPart:
     """More of what the model thought."""
 
     text: str
+    item_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardedPart:
+    """The model began anew: what came under this item does not count. A stream has said it already; others drop it."""
+
+    item_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +105,4 @@ class ReplyFailed:
     error: HarnessError
 
 
-ReplyPart: TypeAlias = TextPart | ThinkingPart | CallPart | ReplyEnded | ReplyFailed
+ReplyPart: TypeAlias = TextPart | ThinkingPart | DiscardedPart | CallPart | ReplyEnded | ReplyFailed

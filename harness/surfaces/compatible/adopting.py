@@ -1,0 +1,45 @@
+"""Conversations that this desk did not begin, or has forgotten: named by the client, or waiting with its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from harness.contract.output import TERMINAL
+from harness.contract.requests import OpenRequest
+from harness.surfaces.call import OwnedLLM
+from harness.surfaces.compatible.asides import wire_id
+from harness.surfaces.compatible.reading import TurnReading
+from harness.surfaces.compatible.threads import Thread
+
+
+async def waiting_for(llm: OwnedLLM, call_ids: Collection[str]) -> str | None:
+    """The one conversation of this owner in which calls of these ids wait."""
+    waiting = await llm.list_requests()
+    found = {one.conversation_id for one in waiting if wire_id(one.request, one.conversation_id) in call_ids}
+    return found.pop() if len(found) == 1 else None
+
+
+async def adopted(llm: OwnedLLM, conversation_id: str) -> Thread:
+    """The conversation as it is: idle, or with all that waits taken for told.
+
+    Raises:
+        UnknownConversation: this owner has none of that id.
+    """
+    await llm.get_conversation(conversation_id)
+    waiting = [one for one in await llm.list_requests() if one.conversation_id == conversation_id]
+    thread = Thread(conversation_id, None)
+    if waiting:
+        thread.reading = await _read_so_far(llm, waiting[0])
+        thread.reading.told |= {one.request.request_id for one in waiting}
+        thread.waiting = {wire_id(one.request, conversation_id): one.request for one in waiting}
+    return thread
+
+
+async def _read_so_far(llm: OwnedLLM, waiting: OpenRequest) -> TurnReading:
+    """What was said before belongs to replies that somebody else has had."""
+    reading = TurnReading(waiting.turn_id)
+    while True:
+        state = await llm.poll_turn(waiting.conversation_id, waiting.turn_id, reading.seen)
+        reading.read(state)
+        if not state.has_more or state.status in TERMINAL:
+            return reading

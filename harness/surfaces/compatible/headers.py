@@ -1,0 +1,37 @@
+"""Our own headers, which every provider's wire has beside its own."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers
+
+from harness.surfaces.compatible.exchange import Terms
+from harness.surfaces.compatible.refusals import refused
+from harness.surfaces.compatible.reply import Reply
+
+CONVERSATION = "X-Harness-Conversation"
+IGNORED = "X-Harness-Ignored"
+REQUESTS = "X-Harness-Requests"
+
+
+def terms_of(headers: Headers) -> Terms:
+    """What the client says about the conversation, beside its wire.
+
+    Raises:
+        InvalidArgument: a header with a value that means nothing.
+    """
+    requests = headers.get(REQUESTS, "policy").strip().lower()
+    if requests not in ("policy", "tools"):
+        raise refused(f"header '{REQUESTS}' must be 'policy' or 'tools', not '{requests[:40]}'", param=REQUESTS)
+    return Terms(
+        conversation_id=headers.get(CONVERSATION) or None,
+        requests_as_calls=requests == "tools",
+        wants_new="no-cache" in headers.get("cache-control", "").lower(),
+    )
+
+
+def reply_headers(reply: Reply) -> dict[str, str]:
+    """For every response of a reply that has begun."""
+    headers = {CONVERSATION: reply.conversation_id}
+    if reply.ignored:
+        headers[IGNORED] = ", ".join(reply.ignored)
+    return headers
