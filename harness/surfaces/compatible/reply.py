@@ -86,14 +86,9 @@ class Reply:
         if not self._has_begun:
             self._raise_failure()
 
-    async def spoken(self) -> None:
-        """Returns when there is a first part, so that what fails at once can still be an HTTP status."""
-        while not self.parts:
-            await self._changed.wait()
-
-    async def has_grown(self, beyond: int) -> None:
-        """Returns when there are more parts than that."""
-        while len(self.parts) <= beyond:
+    async def has_grown(self, number: int) -> None:
+        """Returns when there are more than `number` parts."""
+        while len(self.parts) <= number:
             await self._changed.wait()
 
     @contextmanager
@@ -113,13 +108,14 @@ class Reply:
         Within `read`, else the reply may be cancelled for want of a reader.
         """
         number = 0
-        while True:
-            while number < len(self.parts):
-                part = self.parts[number]
-                number += 1
-                yield part
-                if isinstance(part, ReplyEnded | ReplyFailed):
-                    return
+        while number < len(self.parts) or not self.is_over:
+            await self.has_grown(number)
+            yield self.parts[number]
+            number += 1
+
+    async def whole_or_broken(self) -> None:
+        """Returns when it is over."""
+        while not self.is_over:
             await self._changed.wait()
 
     async def whole(self) -> WholeReply:
@@ -128,8 +124,7 @@ class Reply:
         Raises:
             HarnessError: it broke.
         """
-        while not self.is_over:
-            await self._changed.wait()
+        await self.whole_or_broken()
         self._raise_failure()
         ended = self.parts[-1]
         assert isinstance(ended, ReplyEnded)
