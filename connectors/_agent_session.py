@@ -46,7 +46,7 @@ class AgentWire(Protocol):
 class AgentSession:
     """The `Session` of a connector around a process. `wait_until` and `pump` are driven by whoever opened it.
 
-    `has_read` is called after each read, before its events reach the turn.
+    `has_read` is called after each read, before its events reach the turn; `cancelled` when the host gives the turn up.
     """
 
     def __init__(
@@ -56,11 +56,13 @@ class AgentSession:
         *,
         interrupt_seconds: float,
         has_read: Callable[[], None] | None = None,
+        cancelled: Callable[[], None] | None = None,
     ) -> None:
         self._process = process
         self._wire = wire
         self._interrupt_seconds = interrupt_seconds
         self._has_read = has_read
+        self._cancelled = cancelled
         self._first_notices: list[TurnEvent] = []
         self._sink: TurnSink | None = None
         self._over: anyio.Event | None = None
@@ -151,6 +153,8 @@ class AgentSession:
             return
         self._wire.interrupt()
         self.flush()
+        if self._cancelled is not None:
+            self._cancelled()
         with anyio.move_on_after(self._interrupt_seconds):
             await over.wait()
             return

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from connectors._programs import Version
-from harness.contract.capabilities import CallIds, Denial, Parallel
+from harness.contract.capabilities import CallIds, Denial, Parallel, ToolErrorFlag
 
 SERVER_NAME = "host"
 """Under which our tools are known to the agent."""
@@ -61,8 +61,11 @@ class Agent:
     call_ids: CallIds = CallIds.MATCHED
     images_in_prompt: bool = False
     images_in_results: bool = False
+    error_flag: ToolErrorFlag = ToolErrorFlag.TEXT_ONLY
     max_result_chars: int | None = None
     max_call_wait_ms: int | None = None
+    takes_json_for_structured: bool = False
+    """It reads a text that is JSON as structured content, and fails the call where that is no object."""
     takes_sources: bool = True
     """Whether it can be given MCP servers beside ours."""
     takes_prompt: bool = False
@@ -89,6 +92,7 @@ OPENCODE = Agent(
     parallel=Parallel.ALL,
     denial=Denial.ENDS_TURN,
     images_in_prompt=True,
+    images_in_results=True,
     takes_prompt=True,
 )
 GEMINI = Agent(
@@ -108,7 +112,9 @@ GEMINI = Agent(
     web_search_tool="google_web_search",
     usage=Usage.QUOTA,
     images_in_prompt=True,
+    images_in_results=True,
     max_call_wait_ms=300_000,
+    takes_json_for_structured=True,
     # the settings that close its own tools close those of every server but ours
     takes_sources=False,
 )
@@ -131,6 +137,7 @@ CLAUDE_AGENT_ACP = Agent(
     call_ids=CallIds.EXACT,
     images_in_prompt=True,
     images_in_results=True,
+    error_flag=ToolErrorFlag.KEPT,
     max_result_chars=500_000,
     takes_prompt=True,
 )
@@ -152,6 +159,7 @@ CODEX_ACP = Agent(
     parallel=Parallel.READ_ONLY,
     call_ids=CallIds.EXACT,
     images_in_prompt=True,
+    images_in_results=True,
     max_call_wait_ms=300_000,
     takes_prompt=True,
 )

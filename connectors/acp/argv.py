@@ -6,6 +6,7 @@ Each agent has its own way to close its tools, to take a prompt and to be kept f
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,9 @@ from harness.contract.options import ConversationOptions, SystemPromptMode
 from harness.errors import NotSupported
 
 _DAY_MS = 24 * 3600 * 1000
+_WITHOUT_END = 1_000_000_000
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+"""What OpenCode writes as `_` in the name of a server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +57,12 @@ def launch(
     home: Path,
     *,
     tools: Sequence[str],
+    sources: Sequence[str] = (),
     extra: Mapping[str, str],
     isolated: bool,
 ) -> Launch:
-    """`tools` are the host's, by the names they have at the bridge; `extra` is what the user wants in the environment.
+    """`tools` are the host's, by the names they have at the bridge; `sources` names the servers that are delegated;
+    `extra` is what the user wants in the environment.
 
     Raises:
         NotSupported: the agent takes no system prompt, or no choice of a model.
@@ -68,7 +74,7 @@ def launch(
     parts = _Parts(model=options.model)
     match agent.name:
         case "opencode":
-            extra = _opencode(parts, options, home, extra)
+            extra = _opencode(parts, options, home, sources, extra)
         case "gemini":
             _gemini(parts, options, tools, environ, home)
         case "claude-agent-acp":
@@ -85,9 +91,12 @@ def launch(
     return Launch([*command, *parts.arguments], env, links, parts.files, params, parts.model)
 
 
-def _opencode(parts: _Parts, options: ConversationOptions, home: Path, extra: Mapping[str, str]) -> dict[str, str]:
+def _opencode(
+    parts: _Parts, options: ConversationOptions, home: Path, sources: Sequence[str], extra: Mapping[str, str]
+) -> dict[str, str]:
     """Gives what is left of the user's environment: a configuration in it becomes part of ours."""
-    permission: JsonObject = {"*": "deny", f"{SERVER_NAME}_*": "allow", **dict.fromkeys(options.internal_tools, "ask")}
+    asked = [*options.internal_tools, *(f"{_NOT_IN_NAMES.sub('_', source)}_*" for source in sources)]
+    permission: JsonObject = {"*": "deny", f"{SERVER_NAME}_*": "allow", **dict.fromkeys(asked, "ask")}
     agents: JsonObject = {"title": {"disable": True}}
     if options.system_prompt is not None:
         agents["build"] = {"prompt": options.system_prompt}
@@ -98,6 +107,8 @@ def _opencode(parts: _Parts, options: ConversationOptions, home: Path, extra: Ma
         "permission": permission,
         "agent": agents,
         "experimental": {"mcp_timeout": _DAY_MS},
+        # else a longer result is put into a file, and the model reads its first lines
+        "tool_output": {"max_lines": _WITHOUT_END, "max_bytes": _WITHOUT_END},
     }
     left = dict(extra)
     given = json.loads(left.pop("OPENCODE_CONFIG_CONTENT", "{}"))

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import anyio
 
 from bridge_mcp.mapping import MappedTools, error_result, result_of
 from bridge_mcp.protocol import CallRaised, JsonObject
-from connectors._json import compact_json
+from connectors._json import compact_json, objects_in, plain_text_in
 from connectors.acp.protocol import AcpProtocol
 from harness.connector import TurnSink
 from harness.contract.requests import HostRequest, RequestKind
+from harness.contract.value import JsonValue
 
 _AHEAD_SECONDS = 1.0
 """How long a call may be ahead of the update that tells of it."""
 _TURN_OVER = "The turn ended before this call was answered."
+
+
+def as_plain_text(result: JsonObject) -> JsonObject:
+    """For an agent that reads a text that is JSON as structured content: where that would be no object, it has one."""
+    content = objects_in(result.get("content"))
+    try:
+        told: JsonValue = json.loads(plain_text_in(content[0].get("text"))) if content else {}
+    except ValueError:
+        return result
+    return result if isinstance(told, dict) else {**result, "structuredContent": {"value": told}}
 
 
 class AcpBridge:
@@ -42,7 +54,8 @@ class AcpBridge:
             return error_result(_TURN_OVER)
         sink.emit(*self._protocol.acted())
         async with sink.ask(request) as response:
-            return result_of(response)
+            result = result_of(response)
+            return as_plain_text(result) if self._protocol.takes_json_for_structured else result
 
     async def _request(self, call: CallRaised) -> HostRequest:
         correlation = self._protocol.correlation

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from connectors._options import CliOptions, options_of
 from harness.contract.options import ConversationOptions
 
-RESTRICTED_OPTIONS = frozenset({"command", "home", "env", "mode"})
+RESTRICTED_OPTIONS = frozenset({"command", "home", "env", "mode", "client_files", "client_terminals"})
 """They name a program, a directory, its environment or wider rights: not for remote callers (design 10)."""
 
 
@@ -32,6 +32,12 @@ class AcpOptions(CliOptions):
     """To be called before a session opens; by default what the agent is known to want."""
     bridge: Literal["auto", "http", "relay"] = "auto"
     """How the agent reaches the host's tools."""
+    resume_by: Literal["session/resume", "session/load"] | None = None
+    """How the agent takes up an earlier session; by default as it is known to, which of a `command` nobody knows."""
+    client_files: Literal["none", "read", "write"] = "none"
+    """Offers the agent to read files of the working directory through us, or to write them with the host's approval."""
+    client_terminals: bool = False
+    """Offers the agent to run commands through us, each with the host's approval."""
 
     @model_validator(mode="after")
     def _names_an_agent(self) -> AcpOptions:

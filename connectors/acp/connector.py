@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import platformdirs
 
 from bridge_mcp.mapping import MappedTools, map_tools
 from connectors._agent_session import AgentSession
+from connectors._environment import base_environment
 from connectors._programs import ProgramVersions, Version, version_text
 from connectors.acp.agent import AGENTS, SERVER_NAME, UNKNOWN, Agent
 from connectors.acp.argv import Launch, launch
+from connectors.acp.client_calls import NO_RIGHTS, ClientRights
 from connectors.acp.config import RESTRICTED_OPTIONS, AcpOptions, read_options
 from connectors.acp.installed import find_program
 from connectors.acp.opening import ResumeFailed, Start, open_agent_session, recorded_session, server_of
@@ -26,7 +28,6 @@ from harness.contract.capabilities import (
     Resume,
     SeedHistory,
     Streaming,
-    ToolErrorFlag,
 )
 from harness.contract.delegation import Delegation
 from harness.contract.options import ConversationOptions
@@ -50,6 +51,10 @@ class _Plan:
     program: Path
     environ: Mapping[str, str]
 
+    @property
+    def rights(self) -> ClientRights:
+        return ClientRights(self.acp.client_files, self.acp.client_terminals)
+
 
 class AcpConnector:
     """Reaches agents over the Agent Client Protocol, the host's tools through our MCP bridge."""
@@ -67,7 +72,7 @@ class AcpConnector:
         version = await self._version(plan)
         told = None if version is None else version_text(version)
         inner = InnerVersion(name=plan.agent.name, version=told, tested=version in plan.agent.tested)
-        return capabilities_of(plan.agent, options, inner)
+        return capabilities_of(plan.agent, options, inner, rights=plan.rights)
 
     def dry_run(self, options: ConversationOptions) -> Mapping[str, JsonValue]:
         started = self._plan(options).launch
@@ -82,7 +87,7 @@ class AcpConnector:
     async def _open(
         self, options: ConversationOptions, delegation: Delegation, log: SessionLog
     ) -> AsyncGenerator[Session]:
-        plan = self._plan(options)
+        plan = self._plan(options, [source.name for source in delegation.tool_sources])
         acp = plan.acp
         start = Start(
             agent=plan.agent,
@@ -92,6 +97,8 @@ class AcpConnector:
             sources=[server_of(source) for source in delegation.tool_sources],
             bridge=acp.bridge,
             mode=acp.mode or plan.agent.mode,
+            rights=plan.rights,
+            command_env=base_environment(plan.environ, extra={"HOME": plan.launch.env["HOME"]}),
             auth_method=acp.auth_method or _auth_method(plan),
             max_line_bytes=acp.max_line_bytes,
             start_seconds=acp.start_seconds,
@@ -108,9 +115,11 @@ class AcpConnector:
             return None
         return await versions.version_of(plan.program, [str(plan.program), "--version"], plan.launch.env)
 
-    def _plan(self, options: ConversationOptions) -> _Plan:
+    def _plan(self, options: ConversationOptions, sources: Sequence[str] = ()) -> _Plan:
         acp = read_options(options)
         agent = AGENTS[acp.agent] if acp.agent is not None else UNKNOWN
+        if acp.resume_by is not None:
+            agent = replace(agent, resume=acp.resume_by)
         if options.resume_from is not None:
             raise NotSupported("connector 'acp' cannot take up a session by 'resume_from'")
         if options.limits.max_output_tokens is not None:
@@ -123,7 +132,15 @@ class AcpConnector:
         home = acp.home or platformdirs.user_state_path("level2-harness") / agent.name
         tools = map_tools(options.tools, prefix=TOOL_PREFIX)
         started = launch(
-            command, agent, options, environ, home, tools=list(tools.ours), extra=acp.env, isolated=acp.isolated_home
+            command,
+            agent,
+            options,
+            environ,
+            home,
+            tools=list(tools.ours),
+            sources=sources,
+            extra=acp.env,
+            isolated=acp.isolated_home,
         )
         return _Plan(agent, acp, options, tools, started, program, environ)
 
@@ -142,9 +159,11 @@ async def opened(stack: AsyncExitStack, start: Start, log: SessionLog) -> AgentS
     return await stack.enter_async_context(open_agent_session(start, None, log))
 
 
-def capabilities_of(agent: Agent, options: ConversationOptions, inner: InnerVersion) -> LlmCapabilities:
+def capabilities_of(
+    agent: Agent, options: ConversationOptions, inner: InnerVersion, *, rights: ClientRights = NO_RIGHTS
+) -> LlmCapabilities:
     kinds = [RequestKind.TOOL_CALL]
-    if agent.asks_approvals:
+    if agent.asks_approvals or rights.allows_acts:
         kinds.append(RequestKind.APPROVAL)
     if agent.asks_questions:
         kinds.append(RequestKind.USER_QUESTION)
@@ -160,7 +179,7 @@ def capabilities_of(agent: Agent, options: ConversationOptions, inner: InnerVers
         denial=agent.denial,
         result_order=ResultOrder.CALL,
         call_ids=agent.call_ids,
-        tool_error_flag=ToolErrorFlag.TEXT_ONLY,
+        tool_error_flag=agent.error_flag,
         images_in_prompt=agent.images_in_prompt,
         images_in_tool_results=agent.images_in_results,
         max_result_chars=agent.max_result_chars,

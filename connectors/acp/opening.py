@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 import anyio
@@ -20,8 +21,12 @@ from connectors._process import open_process
 from connectors.acp.agent import SERVER_NAME, Agent
 from connectors.acp.argv import Launch
 from connectors.acp.bridge import AcpBridge
+from connectors.acp.client_calls import NO_RIGHTS, ClientRights
+from connectors.acp.client_side import ClientSide
+from connectors.acp.handshake import Opening
 from connectors.acp.names import ToolNames
-from connectors.acp.protocol import AcpProtocol, Opening
+from connectors.acp.protocol import AcpProtocol
+from connectors.acp.terminals import Terminals
 from harness.connector import SessionLog
 from harness.contract.options import ConversationOptions
 from harness.contract.tools import ToolSourceDescriptor, ToolSourceKind
@@ -48,6 +53,9 @@ class Start:
     mode: str | None = None
     auth_method: str | None = None
     capabilities: JsonObject | None = None
+    rights: ClientRights = NO_RIGHTS
+    command_env: Mapping[str, str] = field(default_factory=dict[str, str])
+    """In which the commands run that the agent leaves to us."""
     max_line_bytes: int = 64 * 1024 * 1024
     start_seconds: float = 60.0
     interrupt_seconds: float = 8.0
@@ -75,11 +83,14 @@ async def open_agent_session(start: Start, earlier: str | None, log: SessionLog)
     agent, launch = start.agent, start.launch
     begun_at = time.monotonic()
     _prepare(launch)
-    opening = Opening(launch.params, earlier, launch.model, start.mode, start.auth_method, start.capabilities)
+    opening = Opening(
+        launch.params, earlier, launch.model, start.mode, start.auth_method, start.capabilities, start.rights
+    )
     names = ToolNames(SERVER_NAME, start.tools.ours)
     protocol = start.protocol(agent, start.options, names, opening)
     server = McpServer(start.tools.tools, name=SERVER_NAME, call_id_of=_told_id(agent))
     bridge: AcpBridge | None = None
+    client: ClientSide | None = None
 
     async def on_call(call: CallRaised) -> JsonObject:
         assert bridge is not None, "no session is open before there is a bridge"
@@ -107,15 +118,32 @@ async def open_agent_session(start: Start, earlier: str | None, log: SessionLog)
                     log.append({RECORD: record})
                 assert bridge is not None
                 bridge.has_read()
+                if client is not None:
+                    client.has_read()
                 _check_tools(protocol, address, agent, has_tools=bool(start.tools.tools))
 
-            session = AgentSession(process, protocol, interrupt_seconds=start.interrupt_seconds, has_read=has_read)
+            def cancelled() -> None:
+                if client is not None:
+                    client.stop()
+
+            session = AgentSession(
+                process,
+                protocol,
+                interrupt_seconds=start.interrupt_seconds,
+                has_read=has_read,
+                cancelled=cancelled,
+            )
             bridge = AcpBridge(start.tools, protocol, lambda: session.sink)
             await _until_open(session, protocol, start, address)
             seconds = time.monotonic() - begun_at
             told = f"{agent.name} {protocol.version} at {launch.argv[0]}, pid {process.pid}, ready in {seconds:.1f} s"
             session.announce(notice("peer_started", told), *_rewrites(start.tools))
             async with anyio.create_task_group() as tasks:
+                terminals = Terminals(tasks, start.command_env, grace_seconds=start.grace_seconds)
+                root = Path(str(launch.params["cwd"]))
+                client = ClientSide(
+                    protocol.requests, tasks, root, terminals, sink=lambda: session.sink, flush=session.flush
+                )
                 tasks.start_soon(session.pump)
                 try:
                     yield session

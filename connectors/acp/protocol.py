@@ -1,23 +1,23 @@
 """The wire of an ACP agent: JSON-RPC 2.0, one object per line, protocol version 1. Pure.
 
 The agent runs the loop; the host's tools reach it through the bridge, an MCP server that it is told of when the session
-opens. What it asks its client comes here: permissions and questions. Updates of a session that is taken up replay its
-history and are no news.
+opens (`handshake`). Then turns follow, one after the other: the agent's updates are read by `turn_reader`, what it asks
+its client is kept by `client_requests`. Updates of a session that is taken up replay its history and are no news.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bridge_mcp.correlation import Correlation
 from connectors._history_text import history_notice, with_history
-from connectors._json import JsonObject, number_in, object_in, objects_in, plain_text_in
-from connectors._jsonrpc import METHOD_NOT_FOUND, Answered, Asked, JsonRpc, Notified, Stray
-from connectors.acp import asks
+from connectors._json import JsonObject, object_in, objects_in, plain_text_in
+from connectors._jsonrpc import Answered, Asked, JsonRpc, Notified, Stray
 from connectors.acp.agent import Agent
+from connectors.acp.client_requests import ClientRequests
+from connectors.acp.handshake import Handshake, Opening
 from connectors.acp.names import ToolNames
-from connectors.acp.outcome import UsageMeter, end_of, error_of, failure_in, failure_of
+from connectors.acp.outcome import UsageMeter, end_of, failure_in, failure_of
 from connectors.acp.tool_calls import ToolCalls
 from connectors.acp.turn_reader import TurnReader
 from harness.contract.content import ContentBlock, ImageBlock, TextBlock
@@ -25,62 +25,33 @@ from harness.contract.options import ConversationOptions, OutputDetail, TurnOpti
 from harness.contract.output import StopReason
 from harness.contract.requests import HostRequest, HostResponse
 from harness.contract.value import JsonValue
-from harness.errors import (
-    ConnectorUnavailable,
-    ContentNotSupported,
-    HarnessError,
-    NotSupported,
-    PeerProtocolError,
-)
-from harness.turn.events import RequestRaised, TurnEnded, TurnEvent, TurnFailed, UsageReported, notice, raw
+from harness.errors import ContentNotSupported, HarnessError
+from harness.turn.events import TurnEnded, TurnEvent, TurnFailed, UsageReported, raw
 
-PROTOCOL_VERSION = 1
-CLIENT = {"name": "level2-harness", "title": "level2-harness", "version": "1"}
-_OPENED, _PROMPTED = "session", "prompt"
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """What a session is opened with; `session_id` is that of an earlier one to take up."""
-
-    params: JsonObject
-    session_id: str | None = None
-    model: str | None = None
-    mode: str | None = None
-    auth_method: str | None = None
-    capabilities: JsonObject | None = None
+_PROMPTED = "prompt"
 
 
 class AcpProtocol:
     """The wire of one process with one session: its start, then turns one after the other."""
 
     def __init__(self, agent: Agent, options: ConversationOptions, names: ToolNames, opening: Opening) -> None:
-        self.session_id: str | None = None
-        """Set once the session can take a prompt."""
-        self.resume_failed = False
-        """The session to take up is not there."""
-        self.version = ""
         self.agent_name = agent.name
+        self.takes_json_for_structured = agent.takes_json_for_structured
         self.has_prompted = False
         """Whether the session has taken up a message."""
-        self.takes_http = False
-        """Whether the agent connects to MCP servers over HTTP."""
-        self.is_initialized = False
         self.meter = UsageMeter(agent)
         self._agent = agent
         self._options = options
         self._names = names
-        self._opening = opening
         self._rpc = JsonRpc()
-        self._asked: dict[str, Asked] = {}
+        self._handshake = Handshake(agent, opening, self._rpc)
+        self.requests = ClientRequests(self._rpc, agent.name, opening.rights.methods)
+        """What the agent asks of us."""
         self._turn: TurnReader | None = None
         self._correlation = Correlation()
         self._commands: set[str] = set()
-        self._prompt_kinds: JsonObject = {}
         self._failure: HarnessError | None = None
         self._failed_in_text = False
-        self._opened_id = ""
-        self._left_to_set: list[tuple[str, JsonObject]] = []
 
     # to the peer
 
@@ -88,23 +59,12 @@ class AcpProtocol:
         return self._rpc.data_to_send()
 
     def initialize(self) -> None:
-        capabilities: JsonObject = {"elicitation": {"form": {}}, **(self._opening.capabilities or {})}
-        params: JsonObject = {"protocolVersion": PROTOCOL_VERSION, "clientCapabilities": capabilities}
-        self._rpc.ask("initialize", {**params, "clientInfo": CLIENT})
+        self._handshake.initialize()
 
     def open_session(self, servers: list[JsonObject]) -> None:
         """After `initialize`: takes up the earlier session, or opens a new one, with these MCP servers."""
-        params: JsonObject = {**self._opening.params, "mcpServers": servers}
-        method = "session/new"
-        if self._opening.session_id is not None and self._agent.resume is not None:
-            method = self._agent.resume
-            params["sessionId"] = self._opening.session_id
-            self.has_prompted = True
-        self._left_to_set = [(method, params)]
-        if self._opening.auth_method is not None:
-            self._rpc.ask("authenticate", {"methodId": self._opening.auth_method})
-        else:
-            self._ask_next()
+        self.has_prompted = self._handshake.takes_up is not None
+        self._handshake.open_session(servers)
 
     def start_turn(self, content: Sequence[ContentBlock], options: TurnOptions) -> list[TurnEvent]:
         """Sends the user's message.
@@ -135,26 +95,35 @@ class AcpProtocol:
             return
         turn.is_interrupted = True
         self._rpc.notify("session/cancel", {"sessionId": self.session_id})
-        self._close_open()
+        self.requests.close()
 
     def respond(self, request: HostRequest, response: HostResponse) -> list[TurnEvent]:
-        asked = self._asked.pop(request.peer_request_id or "", None)
-        if asked is None:
-            return []
-        if asked.method == asks.ELICITATION:
-            self._rpc.answer(asked.key, asks.elicited(asked, request, response))
-            return []
-        answer, is_allowed = asks.permission_of(request, response)
-        call_id = plain_text_in(object_in(asked.params.get("toolCall")).get("toolCallId"))
-        if not is_allowed and self._turn is not None:
-            self._turn.calls.refused(call_id)
-        self._rpc.answer(asked.key, answer)
-        if response.updated_arguments_json is not None:
-            told = f"{self._agent.name} runs '{request.tool_name}' only as the model wrote it: it was denied"
-            return [notice("arguments_not_changed", told)]
-        return []
+        return self.requests.respond(request, response, self._turn)
 
     # from the peer
+
+    @property
+    def is_initialized(self) -> bool:
+        return self._handshake.is_initialized
+
+    @property
+    def session_id(self) -> str | None:
+        """Null until the session can take a prompt."""
+        return self._handshake.session_id
+
+    @property
+    def resume_failed(self) -> bool:
+        """The session to take up is not there."""
+        return self._handshake.resume_failed
+
+    @property
+    def version(self) -> str:
+        return self._handshake.version
+
+    @property
+    def takes_http(self) -> bool:
+        """Whether the agent connects to MCP servers over HTTP."""
+        return self._handshake.takes_http
 
     @property
     def turn_is_over(self) -> bool:
@@ -217,7 +186,7 @@ class AcpProtocol:
         turn = self.running()
         match said:
             case Asked():
-                return self._asks(said)
+                return self.requests.receive(said, turn)
             case Notified():
                 if said.method == "session/update":
                     return self._updated(object_in(said.params.get("update")), said.params.get("sessionId"))
@@ -246,87 +215,8 @@ class AcpProtocol:
     def _answered(self, answer: Answered) -> list[TurnEvent]:
         if answer.purpose == _PROMPTED:
             return self._prompted(answer)
-        if answer.purpose == "initialize":
-            self._initialized(answer)
-            return []
-        if answer.error is not None:
-            self._refused(answer)
-            return []
-        if answer.purpose == _OPENED:
-            self._opened_id = plain_text_in(answer.result.get("sessionId")) or (self._opening.session_id or "")
-            if not self._opened_id:
-                raise PeerProtocolError(f"'{self._agent.name}' opened a session without an id")
-            self._left_to_set = self._settings(answer.result)
-        self._ask_next()
+        self._handshake.answered(answer)
         return []
-
-    def _ask_next(self) -> None:
-        if not self._left_to_set:
-            self.session_id = self._opened_id
-            return
-        method, params = self._left_to_set.pop(0)
-        is_opening = method in ("session/new", "session/resume", "session/load")
-        self._rpc.ask(method, params, purpose=_OPENED if is_opening else method)
-
-    def _initialized(self, answer: Answered) -> None:
-        if answer.error is not None:
-            raise error_of(answer.error, self._agent)
-        told = number_in(answer.result.get("protocolVersion"))
-        if told != PROTOCOL_VERSION:
-            raise ConnectorUnavailable(
-                f"'{self._agent.name}' speaks version {told} of ACP, not {PROTOCOL_VERSION}; {self._agent.remedy}",
-                reason="wrong_version",
-            )
-        info = object_in(answer.result.get("agentInfo"))
-        self.version = plain_text_in(info.get("version"))
-        capabilities = object_in(answer.result.get("agentCapabilities"))
-        self.takes_http = object_in(capabilities.get("mcpCapabilities")).get("http") is True
-        self._prompt_kinds = object_in(capabilities.get("promptCapabilities"))
-        self.is_initialized = True
-
-    def _refused(self, answer: Answered) -> None:
-        """The session did not come about."""
-        assert answer.error is not None
-        if answer.purpose == _OPENED and self._opening.session_id is not None:
-            self.resume_failed = True
-            return
-        error = error_of(answer.error, self._agent)
-        if answer.purpose in ("session/set_config_option", "session/set_model"):
-            raise NotSupported(f"'{self._agent.name}' has no model '{self._opening.model}': {answer.error.message}")
-        raise (
-            error
-            if isinstance(error, ConnectorUnavailable)
-            else PeerProtocolError(f"'{self._agent.name}' refused '{answer.purpose}': {answer.error.message}")
-        )
-
-    def _settings(self, opened: JsonObject) -> list[tuple[str, JsonObject]]:
-        """What the session still has to be told: the mode in which it asks us, and the model."""
-        session: JsonObject = {"sessionId": self._opened_id}
-        calls: list[tuple[str, JsonObject]] = []
-        modes = object_in(opened.get("modes"))
-        known = [plain_text_in(one.get("id")) for one in objects_in(modes.get("availableModes"))]
-        mode = self._opening.mode
-        if mode is not None and mode != modes.get("currentModeId"):
-            if known and mode not in known:
-                raise NotSupported(f"'{self._agent.name}' has no mode '{mode}'; it has: {', '.join(known)}")
-            calls.append(("session/set_mode", {**session, "modeId": mode}))
-        if self._opening.model is not None:
-            calls += self._model_call(opened, session, self._opening.model)
-        return calls
-
-    def _model_call(self, opened: JsonObject, session: JsonObject, model: str) -> list[tuple[str, JsonObject]]:
-        for option in objects_in(opened.get("configOptions")):
-            if option.get("category") == "model" or option.get("id") == "model":
-                if option.get("currentValue") == model:
-                    return []
-                params: JsonObject = {**session, "configId": option.get("id"), "value": model}
-                return [("session/set_config_option", params)]
-        models = object_in(opened.get("models"))
-        if not models:
-            raise NotSupported(f"'{self._agent.name}' lets nobody choose its model; it was asked for '{model}'")
-        if models.get("currentModelId") == model:
-            return []
-        return [("session/set_model", {**session, "modelId": model})]
 
     def _prompted(self, answer: Answered) -> list[TurnEvent]:
         turn = self.running()
@@ -338,48 +228,11 @@ class AcpProtocol:
         if self._failed_in_text and self._failure is None and answer.error is None:
             self.fail(failure_in(turn.last_text))
         events = turn.finish()
-        self._close_open()
+        self.requests.close()
         usage = self.meter.usage_of(answer.result)
         if usage is not None:
             events.append(UsageReported(usage))
         return [*events, self.ended(end)]
-
-    # what the agent asks
-
-    def _asks(self, asked: Asked) -> list[TurnEvent]:
-        turn = self.running()
-        if asked.method not in asks.KNOWN:
-            self._rpc.refuse(asked.key, METHOD_NOT_FOUND, f"'{asked.method}' is not supported")
-            return turn.unknown(f"the request '{asked.method[:80]}'") if turn is not None else []
-        if turn is None or turn.is_interrupted:
-            self._rpc.answer(asked.key, asks.closed(asked))
-            return []
-        if asked.method == asks.ELICITATION:
-            self._asked[asked.key] = asked
-            call_id = turn.calls.model_id(plain_text_in(asked.params.get("toolCallId")))
-            return [*turn.acted(), RequestRaised(asks.question_of(asked, call_id))]
-        return self._permission(turn, asked)
-
-    def _permission(self, turn: TurnReader, asked: Asked) -> list[TurnEvent]:
-        told = object_in(asked.params.get("toolCall"))
-        call_id = plain_text_in(told.get("toolCallId"))
-        events = [*turn.acted(), *turn.calls.update(told, asks=True)]
-        if turn.calls.is_ours(call_id):
-            self._rpc.answer(asked.key, asks.allowance_of(asked))
-            return events
-        self._asked[asked.key] = asked
-        request = asks.approval_of(
-            asked,
-            turn.calls.merged(call_id),
-            call_id=turn.calls.model_id(call_id),
-            tool_name=turn.calls.name_of(call_id),
-        )
-        return [*events, RequestRaised(request)]
-
-    def _close_open(self) -> None:
-        for asked in self._asked.values():
-            self._rpc.answer(asked.key, asks.closed(asked))
-        self._asked = {}
 
     # what is said
 
@@ -387,7 +240,7 @@ class AcpProtocol:
         match block:
             case TextBlock():
                 return {"type": "text", "text": block.text}
-            case ImageBlock() if self._prompt_kinds.get("image") is True:
+            case ImageBlock() if self._handshake.prompt_kinds.get("image") is True:
                 return {"type": "image", "data": block.data, "mimeType": block.media_type}
             case _:
                 raise ContentNotSupported(f"'{self._agent.name}' cannot carry a block of type '{block.type}'")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from connectors._json import JsonObject, object_in, objects_in, plain_text_in
 from connectors._jsonrpc import Notified
 from connectors.acp.agent import SERVER_NAME, Agent
+from connectors.acp.handshake import Opening
 from connectors.acp.names import ToolNames
-from connectors.acp.protocol import AcpProtocol, Opening
+from connectors.acp.protocol import AcpProtocol
 from connectors.copilot.events import error_of, retry_notice, usage_of
 from harness.contract.options import ConversationOptions
 from harness.contract.usage import UsageInfo

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.acp.agent import CLAUDE_AGENT_ACP, CODEX_ACP, GEMINI, OPENCODE, Agent
+from connectors.acp.handshake import Opening
 from connectors.acp.names import ToolNames
-from connectors.acp.protocol import AcpProtocol, Opening
+from connectors.acp.protocol import AcpProtocol
 from contract_tests.requirements import requirement
 from harness.contract import Answer, ConversationOptions, HostRequest, HostResponse, TextBlock, TurnOptions
 from harness.errors import ConnectorUnavailable, ContentNotSupported, NotSupported

@@ -9,8 +9,8 @@ import pytest
 
 from bridge_mcp.mapping import map_tools
 from connectors._length_framer import LengthFramer
+from connectors.acp.handshake import Opening
 from connectors.acp.names import ToolNames
-from connectors.acp.protocol import Opening
 from connectors.copilot.acp_protocol import CopilotAcpProtocol
 from connectors.copilot.agent import COPILOT_ACP
 from connectors.copilot.argv import acp_launch, session_params
