@@ -1,13 +1,24 @@
 """What each agent can do, by version, as its protocol and its recorded traffic say: written before the connectors.
 
 A connector may promise more than this only with a new recording, and less never: `test_expected_capabilities.py`
-fails for either. Every "no" in a row names, in words, the recording that shows it.
+fails for either. Every "no" that a connector tells names, in words, the recording that shows it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+
+NOES = (False, [], "none", "made_up", "matched", "text_only", "ends_turn")
+"""Told of a capability, less than the contract could carry."""
+
+OURS = {
+    "documents_in_prompt": "what each agent takes is not known: a document is refused before it is sent",
+    "fork": "two conversations in one session of an agent have not been tried",
+    "turn_options": "a turn's own options would be those of the session",
+    "web_search": "a choice of the options, not a property of the agent",
+}
+"""Noes that are not the agents': what our connectors do not offer, and why."""
 
 TOOL, APPROVAL, QUESTION = "tool_call", "approval", "user_question"
 STDIO, HTTP = "mcp_stdio", "mcp_http"
@@ -47,6 +58,7 @@ EXPECTED: dict[str, Expected] = {
         {
             "reports_cost": "usage: token figures of the thread, no money",
             "supports_request_policy_delegation": "policies: what is asked depends on the sandbox, never on a call",
+            "tool_error_flag": "a failing dynamic tool: the model reads its text alone",
         },
     ),
     "copilot:sdk": Expected(
@@ -75,6 +87,7 @@ EXPECTED: dict[str, Expected] = {
             "structured_output": "create: the session takes no schema of the answer",
             "reports_cost": "usage event: a multiplier of requests, no money",
             "supports_request_policy_delegation": "permission: an approval is for one call or command, no pattern",
+            "tool_error_flag": "a failing tool: the model reads its text alone",
         },
     ),
     "copilot:acp": Expected(
@@ -107,6 +120,7 @@ EXPECTED: dict[str, Expected] = {
             "structured_output": "prompt: takes no schema of the answer",
             "reports_cost": "usage event: a multiplier of requests, no money",
             "supports_request_policy_delegation": "flags: rules are of the process, not of a conversation",
+            "tool_error_flag": "a failing tool: the model reads its text alone",
         },
     ),
     "acp:opencode": Expected(
@@ -123,11 +137,20 @@ EXPECTED: dict[str, Expected] = {
             "max_call_wait_ms": None,
             "reports_usage": True,
             "reports_cost": True,
+            "seed_history": "as_text",
+            "result_order": "call",
+            "streaming": "token",
+            "structured_output": "none",
+            "supports_request_policy_delegation": False,
+            "images_in_tool_results": True,
         },
         {
             "routable_request_kinds": "asking the user: the tool is off, and hangs where it is switched on",
             "denial": "permission: reject and cancelled both end the turn",
             "call_ids": "one tool: the MCP call has a progress token and no id",
+            "structured_output": "initialize and session/new: the protocol takes no schema of the answer",
+            "supports_request_policy_delegation": "permission: 'always' is for a pattern of its own choice",
+            "tool_error_flag": "a failing tool: the model reads plain text",
         },
     ),
     "acp:gemini": Expected(
@@ -144,6 +167,13 @@ EXPECTED: dict[str, Expected] = {
             "max_call_wait_ms": 300_000,
             "reports_usage": True,
             "reports_cost": False,
+            "seed_history": "as_text",
+            "result_order": "call",
+            "streaming": "token",
+            "structured_output": "none",
+            "supports_request_policy_delegation": False,
+            "images_in_tool_results": True,
+            "reports_delegated_calls": False,
         },
         {
             "routable_request_kinds": "asking the user: no elicitation was ever sent",
@@ -153,6 +183,10 @@ EXPECTED: dict[str, Expected] = {
             "call_ids": "one tool: the stream's id is prefixed with the tool, the MCP call has none",
             "max_call_wait_ms": "a call of 330 s: cut at 300 s",
             "reports_cost": "plain: quota figures, no money",
+            "structured_output": "initialize and session/new: the protocol takes no schema of the answer",
+            "supports_request_policy_delegation": "permission: 'always' is for a whole tool or server",
+            "tool_error_flag": "a failing tool: the model reads a long text, JSON in it",
+            "reports_delegated_calls": "settings: as delegatable_tool_sources",
         },
     ),
     "acp:claude-agent-acp": Expected(
@@ -169,8 +203,19 @@ EXPECTED: dict[str, Expected] = {
             "max_call_wait_ms": None,
             "reports_usage": True,
             "reports_cost": True,
+            "seed_history": "as_text",
+            "result_order": "call",
+            "streaming": "token",
+            "structured_output": "none",
+            "supports_request_policy_delegation": False,
+            "tool_error_flag": "kept",
+            "max_result_chars": 500_000,
         },
-        {"parallel": "parallel: calls without a read-only hint come one by one"},
+        {
+            "parallel": "parallel: calls without a read-only hint come one by one",
+            "structured_output": "initialize and session/new: the protocol takes no schema of the answer",
+            "supports_request_policy_delegation": "permission: 'always' writes a pattern of its own choice to a file",
+        },
     ),
     "acp:codex-acp": Expected(
         "2.6.0",
@@ -186,6 +231,12 @@ EXPECTED: dict[str, Expected] = {
             "max_call_wait_ms": 300_000,
             "reports_usage": True,
             "reports_cost": False,
+            "seed_history": "as_text",
+            "result_order": "call",
+            "streaming": "token",
+            "structured_output": "none",
+            "supports_request_policy_delegation": False,
+            "images_in_tool_results": True,
         },
         {
             "routable_request_kinds": "permission: the shell is not asked for, questions come in another mode only",
@@ -193,6 +244,8 @@ EXPECTED: dict[str, Expected] = {
             "tool_error_flag": "a failing tool: the model reads plain text",
             "max_call_wait_ms": "a call of 330 s: cut at 300 s",
             "reports_cost": "plain: token figures, no money",
+            "structured_output": "initialize and session/new: the protocol takes no schema of the answer",
+            "supports_request_policy_delegation": "permission: 'always' is for a whole tool, and the shell asks nobody",
         },
     ),
 }

@@ -166,7 +166,15 @@ OPENCODE = scripted(
     spell=_spelled({RUN: "bash"}, description="Runs."),
     internal_names={RUN: "bash"},
     exempt=_ACP_EXEMPT | _NO_LIMIT,
-    known_gaps={"approval-changed": _CHANGED, "exact-values": _NUMBERS, "usage-once": _CALLS_UNKNOWN},
+    known_gaps={
+        "approval-changed": _CHANGED,
+        "budget": "it tells what a turn has cost when the turn is over: the budget ends the next one",
+        "exact-values": _NUMBERS,
+        "provider-down": _SILENT_RETRY,
+        "rate-limited": _SILENT_RETRY,
+        "unauthorized": "it does not tell a refused key from other failures",
+        "usage-once": _CALLS_UNKNOWN,
+    },
     program="opencode",
 )
 GEMINI = scripted(
@@ -177,11 +185,11 @@ GEMINI = scripted(
     internal_names={RUN: "run_shell_command"},
     exempt=_ACP_EXEMPT
     | _NO_LIMIT
+    | {"provider-down": "it calls the model again for minutes, and says nothing of it"}
     | dict.fromkeys(("continued", "peer-killed"), "it keeps no session that another process could take up"),
     known_gaps={
-        **dict.fromkeys(("identical-calls", "longest-result", "one-call", "parallel-calls"), _WORDED),
-        **dict.fromkeys(("second-message", "slow-tool", "three-rounds"), _WORDED),
-        "provider-down": "it calls the model again for minutes and says nothing of it",
+        **dict.fromkeys(("identical-calls", "large-arguments", "longest-result", "one-call"), _WORDED),
+        **dict.fromkeys(("parallel-calls", "second-message", "slow-tool", "three-rounds", "tool-shapes"), _WORDED),
         "rate-limited": _SILENT_RETRY,
         "refusal": "it does not tell a refusal from an answer",
         "usage-once": _CALLS_UNKNOWN,
@@ -290,4 +298,4 @@ COPILOT_ACP = scripted(
     program="copilot",
 )
 
-AGENTS: tuple[Row, ...] = (CODEX, COPILOT_SDK, COPILOT_ACP, CLAUDE_ACP, CODEX_ACP)
+AGENTS: tuple[Row, ...] = (CODEX, COPILOT_SDK, COPILOT_ACP, OPENCODE, GEMINI, CLAUDE_ACP, CODEX_ACP)
