@@ -1,0 +1,54 @@
+"""Errors in the API's shape, our stable `code` beside it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+
+from starlette.responses import Response
+
+from harness.errors import ContextOverflow, HarnessError, ProviderError
+from harness.surfaces.call import JSON_TYPE
+from harness.surfaces.compatible.refusals import wire_status
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+_REASONS = {"overloaded": 529, "billing": 402}
+"""Statuses that only this API has."""
+
+
+def refusal(error: HarnessError, status: int) -> Response:
+    """An error instead of an answer."""
+    status = _status(error, status)
+    request_id = f"req_{secrets.token_hex(12)}"
+    headers = {"request-id": request_id}
+    if status == 401:
+        headers["www-authenticate"] = "Bearer"
+    return Response(error_body(error, status, request_id), status, headers=headers, media_type=JSON_TYPE)
+
+
+def error_body(error: HarnessError, status: int | None = None, request_id: str | None = None) -> bytes:
+    """The same in mid-stream, where no status and no header can be sent any more."""
+    status = status or _status(error, wire_status(error))
+    kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
+    told = {"type": kind, "message": _message(error), "code": error.code}
+    named = {"request_id": request_id} if request_id is not None else {}
+    return json.dumps({"type": "error", "error": told, **named}).encode()
+
+
+def _status(error: HarnessError, status: int) -> int:
+    return _REASONS.get(str(error.detail.get("reason")), status) if isinstance(error, ProviderError) else status
+
+
+def _message(error: HarnessError) -> str:
+    """Clients that can shorten their history know by these words that they should."""
+    return f"prompt is too long: {error.message}" if isinstance(error, ContextOverflow) else error.message
