@@ -23,12 +23,13 @@ from harness.surfaces.call import JSON_TYPE, Served
 from harness.surfaces.dialect import NATIVE, Dialect, dialect_for
 from harness.surfaces.native import OPERATIONS
 from harness.surfaces.openapi import openapi_document
+from harness.surfaces.openai.surface import OPENAI
 from harness.surfaces.tokens import Token
 from harness.wire.bodies import Health
 from harness.wire.json_text import write_json
 
 DISTRIBUTION = "level2-harness"
-DIALECTS: tuple[Dialect, ...] = (NATIVE,)
+DIALECTS: tuple[Dialect, ...] = (NATIVE, OPENAI)
 
 
 def build_app(

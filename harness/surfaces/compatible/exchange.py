@@ -36,6 +36,8 @@ class ModelRequest:
     fingerprint: str = ""
     """Equal requests have the same (`fingerprint_of`); they share one reply. Empty: equal to none."""
     streams: bool = False
+    tells_usage: bool = True
+    """Whether a stream ends with its usage, where the wire leaves that to the client."""
 
 
 @dataclass(frozen=True, slots=True)

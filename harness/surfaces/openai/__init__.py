@@ -1,0 +1,1 @@
+"""OpenAI's wire: an agent as a model behind `/openai/v1`."""
