@@ -29,6 +29,11 @@ CONFORMANCE = (
         "canary:serve", "After a canary that fell only conversations without internal tools are served.", "R-D7"
     ),
     Requirement(
+        "examples:web-chat",
+        "The page of examples/web_chat streams, runs its own tool and asks with buttons, in a real browser.",
+        "ours",
+    ),
+    Requirement(
         "examples:run",
         "Every example runs with the connector `fake` and no key, and the small ones stay small.",
         "ours",
