@@ -23,6 +23,7 @@ PUBLIC_NAMES: dict[str, list[str]] = {
     "connectors.local": ["LocalConfig", "LocalConnector"],
     "connectors.ollama": ["OllamaConfig", "OllamaConnector"],
     "connectors.openai": ["OpenAiConfig", "OpenAiConnector"],
+    "connectors.remote": ["RemoteConfig", "RemoteConnector"],
     "harness": [
         "AgentTool",
         "Completion",

@@ -41,6 +41,7 @@ from harness.policy import Policy, narrowed
 from harness.registry import Registry
 from harness.settings import Rights, Settings
 from harness.store.port import ConversationRecord, Store, Summary
+from harness.wire.hops import joined, passed_on
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +88,8 @@ class _House:
     store: Store | None
     takes_up_turns: bool
     policy: Policy | None
+    instance_id: str = field(default_factory=lambda: f"h_{uuid4().hex[:12]}")
+    """Names this house among those that stand on each other."""
     loading: anyio.Lock = field(default_factory=anyio.Lock)
     starting: anyio.Lock = field(default_factory=anyio.Lock)
     conversations: dict[str, Conversation] = field(default_factory=dict[str, Conversation])
@@ -119,6 +122,7 @@ class LocalHarness:
         )
         self._owner = LOCAL_OWNER
         self._rights = Rights()
+        self._hops: tuple[str, ...] = ()
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -141,10 +145,18 @@ class LocalHarness:
             self._house.group.cancel_scope.cancel()
         return await self._stack.__aexit__(kind, error, traceback)
 
-    def for_owner(self, owner: str, rights: Rights) -> LocalHarness:
-        """What a surface gets after authentication: the same house, other conversations, fewer rights."""
+    @property
+    def instance_id(self) -> str:
+        """What it adds to `ConversationOptions.hops`."""
+        return self._house.instance_id
+
+    def for_owner(self, owner: str, rights: Rights, hops: Sequence[str] = ()) -> LocalHarness:
+        """What a surface gets after authentication: the same house, other conversations, fewer rights.
+
+        `hops` are the harnesses this caller's request has come through.
+        """
         view = LocalHarness.__new__(LocalHarness)
-        view._house, view._owner, view._rights = self._house, owner, rights
+        view._house, view._owner, view._rights, view._hops = self._house, owner, rights, tuple(hops)
         return view
 
     async def end_all(self) -> None:
@@ -438,9 +450,10 @@ class LocalHarness:
     def _resolve(self, options: ConversationOptions) -> tuple[Connector, ConversationOptions]:
         if options.connector is None and self._house.default_connector is not None:
             options = options.model_copy(update={"connector": self._house.default_connector})
+        hops = passed_on(joined(self._hops, options.hops), self._house.instance_id)
         connector, resolved = self._house.registry.resolve(options)
         self._check_rights(connector, options)
-        return connector, resolved
+        return connector, resolved.model_copy(update={"hops": list(hops)})
 
     def _check_rights(self, connector: Connector, options: ConversationOptions) -> None:
         """What the caller itself wrote, before a variant added to it."""

@@ -21,6 +21,7 @@ from contract_tests.requirements.orchestrator import ORCHESTRATOR
 from contract_tests.requirements.policy import POLICY
 from contract_tests.requirements.processes import PROCESSES
 from contract_tests.requirements.repository import REPOSITORY
+from contract_tests.requirements.stacking import STACKING
 from contract_tests.requirements.store import STORE
 from contract_tests.requirements.surfaces import SURFACES
 from contract_tests.requirements.turn import TURN
@@ -60,6 +61,7 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         *POLICY,
         *PROCESSES,
         *REPOSITORY,
+        *STACKING,
         *STORE,
         *SURFACES,
         *TURN,

@@ -376,7 +376,7 @@ class _Recorder:
     def __init__(self) -> None:
         self.asked: list[tuple[object, ...]] = []
 
-    def for_owner(self, owner: str, rights: Rights) -> Any:
+    def for_owner(self, owner: str, rights: Rights, hops: object = ()) -> Any:
         return self
 
     async def poll_turn(self, *asked: object) -> TurnState:

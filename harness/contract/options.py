@@ -114,6 +114,8 @@ class ConversationOptions(Value):
     labels: list[Label] = []
     prestart: bool = False
     connector_options_json: str | None = None
+    hops: list[str] = []
+    """The ids of the harnesses it came through, first to last; each adds its own, callers leave it empty."""
 
 
 class TurnOptions(Value):

@@ -62,8 +62,9 @@ class Question(Value):
 class HostRequest(Value):
     """What the peer waits for. Identity is (conversation, turn, `request_id`), never the tool's name.
 
-    A connector leaves `request_id`, `opened_at` and `expires_at` empty: the conversation gives them. It always sets
-    `peer_request_id`, which is unique while the request is open and names it towards the session.
+    A connector leaves `request_id`, `opened_at` and `expires_at` empty: the conversation gives them (of another harness
+    the `request_id` stays). It always sets `peer_request_id`, which is unique while the request is open and names it
+    towards the session.
     """
 
     request_id: str = ""

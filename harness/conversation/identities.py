@@ -17,7 +17,12 @@ class Identities:
         self._next = len(self._used)  # at least as high as the highest number given
 
     def request_id(self, request: HostRequest) -> str:
-        """For a tool call its call id, with `~2`, `~3` ... when the peer repeats it; for others ids of ours."""
+        """For a tool call its call id, with `~2`, `~3` ... when the peer repeats it; for others ids of ours.
+
+        A peer that is a harness itself has given the id already, and it stays.
+        """
+        if request.request_id:
+            return self._take(request.request_id, "~", 2)
         if request.kind == RequestKind.TOOL_CALL and request.call_id:
             return self._take(request.call_id, "~", 2)
         prefix = _PREFIX.get(RequestKind(request.kind), "t") if request.kind in RequestKind else "r"

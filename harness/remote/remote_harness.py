@@ -34,6 +34,7 @@ from harness.wire.bodies import (
     TurnCreated,
     UserMessage,
 )
+from harness.wire.hops import HOPS_HEADER, write_hops
 
 MAX_WAIT_MS = 60_000
 
@@ -74,10 +75,12 @@ class RemoteHarness:
     # ConversationalLLM
 
     async def get_capabilities(self, options: ConversationOptions | None = None) -> LlmCapabilities:
-        return await self._connection.call_for(LlmCapabilities, "POST", "/v1/capabilities", options)
+        hops = _hops_of(options)
+        return await self._connection.call_for(LlmCapabilities, "POST", "/v1/capabilities", options, headers=hops)
 
     async def begin_conversation(self, options: ConversationOptions) -> str:
-        created = await self._connection.call_for(ConversationCreated, "POST", "/v1/conversations", options)
+        path, hops = "/v1/conversations", _hops_of(options)
+        created = await self._connection.call_for(ConversationCreated, "POST", path, options, headers=hops)
         return created.conversation_id
 
     async def submit_user_message(
@@ -190,6 +193,11 @@ class RemoteHarness:
         await feed.run()
         if not feed.is_over and self._feeds.get(conversation_id) is feed:
             del self._feeds[conversation_id]
+
+
+def _hops_of(options: ConversationOptions | None) -> dict[str, str]:
+    """For whoever looks at requests only: the options have them too."""
+    return {HOPS_HEADER: write_hops(options.hops)} if options is not None and options.hops else {}
 
 
 def _conversation(conversation_id: str) -> str:

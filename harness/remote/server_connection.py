@@ -83,8 +83,16 @@ class ServerConnection:
     async def call(self, method: str, path: str, body: Value | None = None) -> None:
         self._checked(await self._answered(method, path, body=body))
 
-    async def call_for(self, kind: type[V], method: str, path: str, body: Value | None = None) -> V:
-        return self.read(kind, self._checked(await self._answered(method, path, body=body)))
+    async def call_for(
+        self,
+        kind: type[V],
+        method: str,
+        path: str,
+        body: Value | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> V:
+        return self.read(kind, self._checked(await self._answered(method, path, body=body, headers=headers)))
 
     @asynccontextmanager
     async def events(
@@ -135,10 +143,11 @@ class ServerConnection:
         *,
         body: Value | None = None,
         params: Mapping[str, int] | None = None,
+        headers: Mapping[str, str] | None = None,
         timeout: httpx2.Timeout | None = None,
     ) -> httpx2.Response:
         try:
-            return await self._send(method, path, body=body, params=params, timeout=timeout)
+            return await self._send(method, path, body=body, params=params, headers=headers, timeout=timeout)
         except httpx2.TransportError as error:
             raise self._lost(error) from error
 
@@ -149,16 +158,17 @@ class ServerConnection:
         *,
         body: Value | None = None,
         params: Mapping[str, int] | None = None,
+        headers: Mapping[str, str] | None = None,
         timeout: httpx2.Timeout | None = None,
     ) -> httpx2.Response:
         content = write_json(body) if body is not None else None
-        headers = {"Content-Type": "application/json"} if body is not None else None
+        content_type = {"Content-Type": "application/json"} if body is not None else {}
         client = self._open_client()
         request = client.build_request(
             method,
             path,
             content=content,
-            headers=headers,
+            headers={**content_type, **(headers or {})},
             params=params,
             timeout=timeout if timeout is not None else httpx2.USE_CLIENT_DEFAULT,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -19,6 +19,7 @@ from harness.surfaces.problems import problem_response
 from harness.surfaces.tokens import token_of
 from harness.surfaces.waiters import Waiters
 from harness.wire.bodies import ConnectorInfo
+from harness.wire.hops import HOPS_HEADER, read_hops
 from harness.wire.json_text import read_json, write_json
 
 V = TypeVar("V", bound=Value)
@@ -35,7 +36,7 @@ class OwnedLLM(ConversationalLLM, ConversationDirectory, Protocol):
 class SharedHarness(Protocol):
     """Gives each owner their own view."""
 
-    def for_owner(self, owner: str, rights: Rights) -> OwnedLLM: ...
+    def for_owner(self, owner: str, rights: Rights, hops: Sequence[str] = ()) -> OwnedLLM: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ class Call:
         token = token_of(http_request)
         self.served = served
         self.http_request = http_request
-        self.llm = served.harness.for_owner(token.owner, token.rights)
+        hops = read_hops(http_request.headers.get(HOPS_HEADER))
+        self.llm = served.harness.for_owner(token.owner, token.rights, hops)
 
     @property
     def conversation_id(self) -> str:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from harness.contract.options import ConversationOptions
+from harness.local import LocalHarness
+from harness.settings import Rights
+from harness.store.memory import MemoryStore
+from harness.surfaces.server import serve
+from harness.surfaces.tokens import Token
 from harness.testing import fake_script
 from harness.testing.agent_rows import AGENTS, CLAUDE_NAMES, spell_for_claude
 from harness.testing.row import MADE_UP_KEY, NO_WAY_OUT, Prepared, Row, scripted
@@ -24,6 +31,20 @@ async def _prepare_fake(scenario: Scenario, directory: Path) -> AsyncGenerator[P
 
 
 FAKE = Row("fake", _prepare_fake, internal_names=fake_script.NAMES)
+
+# --- another harness, with that connector ----------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def _prepare_remote(scenario: Scenario, directory: Path) -> AsyncGenerator[Prepared]:
+    token = Token(secrets.token_urlsafe(), "conformance", Rights())
+    script = json.loads(fake_script.as_connector_options(scenario))
+    async with LocalHarness(store=MemoryStore()) as other, serve(other, tokens=[token]) as server:
+        chosen = {"url": server.url, "token": token.secret, "connector": "fake", "options": script}
+        yield Prepared(ConversationOptions(connector="remote", connector_options_json=json.dumps(chosen)))
+
+
+REMOTE = Row("remote:fake", _prepare_remote, internal_names=fake_script.NAMES)
 
 
 def _claude_options(url: str, directory: Path) -> Mapping[str, Any]:
@@ -70,6 +91,7 @@ ROWS: Mapping[str, Row] = {
     row.name: row
     for row in (
         FAKE,
+        REMOTE,
         _claude("claude"),
         _claude("claude:bridge"),
         _model_loop("anthropic"),
