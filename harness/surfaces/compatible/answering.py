@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, cast
@@ -21,11 +20,10 @@ from harness.errors import ConnectorUnavailable, HarnessError, Internal
 from harness.surfaces.call import JSON_TYPE, Call, Served
 from harness.surfaces.compatible.desk import Desk
 from harness.surfaces.compatible.exchange import ModelRequest, ReplyFailed, ReplyPart
-from harness.surfaces.compatible.headers import reply_headers, terms_of
-from harness.surfaces.compatible.refusals import refused, retry_headers, wire_status
+from harness.surfaces.compatible.headers import failure_headers, reply_headers, terms_of
+from harness.surfaces.compatible.refusals import refused, wire_status
 from harness.surfaces.compatible.reply import Reply, WholeReply
 from harness.surfaces.compatible.tips import fingerprint_of
-from harness.trace.redaction import Redactor, secrets_of_environment
 from harness.wire.json_text import read_plain
 
 JsonObject: TypeAlias = dict[str, JsonValue]
@@ -78,7 +76,11 @@ def endpoint(served: Served, desk: Desk, wire: Wire) -> Endpoint:
     async def answer(call: Call) -> Response:
         request = await _request(call, wire)
         reply = await desk.ask(call, request, terms_of(call.http_request.headers))
-        return await (_streamed if request.streams else _whole)(call, wire, request, reply)
+        try:
+            return await (_streamed if request.streams else _whole)(call, wire, request, reply)
+        except HarnessError as error:
+            error.detail.setdefault("conversation_id", reply.conversation_id)
+            raise
 
     return guarded(served, answer, wire.refusal)
 
@@ -88,7 +90,7 @@ def guarded(
     answer: Callable[[Call], Awaitable[Response]],
     refusal: Callable[[HarnessError, int], Response],
 ) -> Endpoint:
-    """An endpoint whose errors are answered in the wire's shape, with a word on whether to repeat the call."""
+    """An endpoint whose errors are answered in the wire's shape, with the conversation where one is known."""
 
     async def answered(http_request: Request) -> Response:
         try:
@@ -100,19 +102,11 @@ def guarded(
         except Exception:
             logger.exception("'%s %s' failed", http_request.method, http_request.url.path)
             failed = Internal("an internal error; the server's log has the details")
-        return with_headers(refusal(redacted(failed), wire_status(failed)), retry_headers(failed))
+        response = refusal(failed, wire_status(failed))
+        response.headers.update(failure_headers(failed))
+        return response
 
     return answered
-
-
-def with_headers(response: Response, headers: Mapping[str, str]) -> Response:
-    response.headers.update(headers)
-    return response
-
-
-def redacted(error: HarnessError) -> HarnessError:
-    """Without what this process keeps secret."""
-    return Redactor(secrets_of_environment(os.environ)).error(error)
 
 
 async def json_body(call: Call) -> JsonObject:
@@ -201,7 +195,7 @@ class _StreamedReply(Response):
                 continue
             ready = self._reply.parts[number:]
             number += len(ready)
-            yield b"".join(self._writer.part(_shown(part)) for part in ready)
+            yield b"".join(self._writer.part(part) for part in ready)
             if self._reply.is_over and number == len(self._reply.parts):
                 return
 
@@ -231,7 +225,3 @@ class _PatientReply(Response):
             return
         whole = await self._reply.whole()
         await send({"type": "http.response.body", "body": _encoded(self._render(whole)), "more_body": False})
-
-
-def _shown(part: ReplyPart) -> ReplyPart:
-    return ReplyFailed(redacted(part.error)) if isinstance(part, ReplyFailed) else part

@@ -10,13 +10,14 @@ from pydantic import ValidationError
 from harness.contract.content import text_of
 from harness.contract.requests import REFUSING, HostRequest, HostResponse, QuestionAction, RequestKind
 from harness.contract.tools import ToolCall, ToolResult
+from harness.contract.value import JsonValue
 from harness.surfaces.compatible.refusals import refused
 from harness.turn.answers import denying_option
 
 APPROVAL_TOOL = "harness_approval"
 QUESTION_TOOL = "harness_question"
 _REASON = "Nobody could be asked, and the policy of this server does not allow it."
-_SHOWN = {
+_SHOWN: dict[str, tuple[str, ...]] = {
     RequestKind.APPROVAL: ("tool_name", "title", "description", "target", "call_id", "options"),
     RequestKind.USER_QUESTION: ("title", "description", "questions", "answer_schema_json"),
 }
@@ -52,10 +53,10 @@ def call_of(request: HostRequest, conversation_id: str) -> ToolCall:
     is_approval = request.kind == RequestKind.APPROVAL
     shown = request.to_dict()
     arguments: dict[str, Any] = {
-        name: shown[name] for name in _SHOWN.get(RequestKind(request.kind), ()) if shown.get(name) not in (None, [])
+        name: shown[name] for name in _SHOWN.get(request.kind, ()) if shown.get(name) not in (None, [])
     }
     if is_approval and request.arguments_json is not None:
-        arguments["arguments"] = json.loads(request.arguments_json)
+        arguments["arguments"] = _parsed(request.arguments_json)
     return ToolCall(
         call_id=wire_id(request, conversation_id),
         tool_name=APPROVAL_TOOL if is_approval else QUESTION_TOOL,
@@ -107,9 +108,13 @@ def _read(request: HostRequest, given: dict[str, Any]) -> HostResponse:
         raise refused(f"the result for '{request.request_id}' cannot be used: '{where}': {first['msg']}") from None
 
 
-def _object(text: str) -> dict[str, Any] | None:
+def _parsed(text: str) -> JsonValue:
     try:
-        value: object = json.loads(text)
+        return json.loads(text)
     except ValueError:
-        return None
+        return text
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    value = _parsed(text)
     return cast(dict[str, Any], value) if isinstance(value, dict) else None

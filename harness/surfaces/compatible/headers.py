@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from starlette.datastructures import Headers
 
+from harness.errors import HarnessError
 from harness.surfaces.compatible.exchange import Terms
 from harness.surfaces.compatible.refusals import refused
 from harness.surfaces.compatible.reply import Reply
@@ -35,3 +36,9 @@ def reply_headers(reply: Reply) -> dict[str, str]:
     if reply.ignored:
         headers[IGNORED] = ", ".join(reply.ignored)
     return headers
+
+
+def failure_headers(error: HarnessError) -> dict[str, str]:
+    """For a request that was refused: the conversation that it was about, where one was found."""
+    conversation_id = error.detail.get("conversation_id")
+    return {CONVERSATION: conversation_id} if isinstance(conversation_id, str) else {}

@@ -38,10 +38,12 @@ def unknown_model(name: str, known: Iterable[str]) -> InvalidArgument:
     return refused(message, reason=MODEL_NOT_FOUND, param="model")
 
 
-def missing_tool_results(missing: Iterable[str]) -> InvalidArgument:
+def missing_tool_results(missing: Iterable[str], conversation_id: str) -> InvalidArgument:
     names = ", ".join(f"'{one}'" for one in missing)
     message = f"the calls {names} wait for a result: answer all of them in one request; nothing was changed"
-    return refused(message, reason=MISSING_TOOL_RESULTS, param="messages")
+    error = refused(message, reason=MISSING_TOOL_RESULTS, param="messages")
+    error.detail["conversation_id"] = conversation_id
+    return error
 
 
 def wire_status(error: HarnessError) -> int:

@@ -92,7 +92,7 @@ def check_answers(thread: Thread, new: New) -> None:
     given = {result.call_id for result in new.message.tool_results}
     missing = [call_id for call_id in thread.waiting if call_id not in given]
     if missing:
-        raise missing_tool_results(missing)
+        raise missing_tool_results(missing, thread.conversation_id)
     strange = sorted(given - thread.waiting.keys())
     if strange:
         raise refused(f"no call '{strange[0]}' waits for a result in this conversation", param="messages")
@@ -137,7 +137,8 @@ def _by_tip(threads: Sequence[Thread], new: New, kind: Kind) -> Thread | None:
 
 def _busy(thread: Thread) -> HarnessError:
     return TurnInProgress(
-        f"conversation '{thread.conversation_id}' is still answering another request: repeat this one when it is over"
+        f"conversation '{thread.conversation_id}' is still answering another request: repeat this one when it is over",
+        conversation_id=thread.conversation_id,
     )
 
 

@@ -12,7 +12,7 @@ from harness.contract.content import as_content
 from harness.contract.options import ConversationOptions, HistoryMessage, HistoryRole
 from harness.contract.requests import HostResponse
 from harness.contract.value import Label
-from harness.errors import HarnessError, Internal, InvalidArgument
+from harness.errors import HarnessError, Internal, InvalidArgument, unwrapped
 from harness.surfaces.call import OwnedLLM, Served
 from harness.surfaces.compatible.adopting import adopted, waiting_for
 from harness.surfaces.compatible.asides import response_of
@@ -199,10 +199,11 @@ class Work:
             settings.quiet_seconds,
             self.terms.requests_as_calls,
         )
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._cancel_when_left, thread.conversation_id, thread.reading.turn_id)
-            thread.waiting = await growth.run()
-            group.cancel_scope.cancel()
+        with unwrapped():
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._cancel_when_left, thread.conversation_id, thread.reading.turn_id)
+                thread.waiting = await growth.run()
+                group.cancel_scope.cancel()
 
     async def _cancel_when_left(self, conversation_id: str, turn_id: str) -> None:
         """A client says that it wants no answer any more by going away."""
@@ -218,7 +219,12 @@ class Work:
 
 
 async def ended(llm: OwnedLLM, thread: Thread) -> None:
-    """The conversation's peer ends; who else has ended or deleted it has done the same."""
+    """The conversation's peer ends; whoever else has ended or deleted it has done the same.
+
+    One that was begun elsewhere is not ours to end.
+    """
+    if thread.kind is None:
+        return
     try:
         await llm.end_conversation(thread.conversation_id)
     except HarnessError as error:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 
 from starlette.responses import Response
 
 from harness.contract.value import JsonValue
 from harness.errors import ContextOverflow, HarnessError, InvalidArgument, ProviderError
 from harness.surfaces.call import JSON_TYPE
-from harness.surfaces.compatible.answering import redacted
 from harness.surfaces.compatible.refusals import retry_headers, wire_status
+from harness.trace.redaction import Redactor, secrets_of_environment
 
 _PROVIDER_CODES = {"rate_limit": "rate_limit_exceeded", "billing": "insufficient_quota", "auth": "invalid_api_key"}
 
@@ -26,7 +27,7 @@ def refusal(error: HarnessError, status: int | None = None) -> Response:
 
 def error_object(error: HarnessError, status: int | None = None) -> dict[str, JsonValue]:
     """What stands under `error`, in a response and in a stream."""
-    error = redacted(error)
+    error = Redactor(secrets_of_environment(os.environ)).error(error)
     return {
         "message": error.message,
         "type": _type(status or wire_status(error)),
