@@ -226,7 +226,8 @@ async def test_the_description_has_every_route_and_no_loose_reference() -> None:
     async with native([HANG]) as (_, client):
         document = (await client.get("/openapi.json")).json()
 
-    described = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    paths = {path: methods for path, methods in document["paths"].items() if not path.startswith("/ujmw/")}
+    described = {(method.upper(), path) for path, methods in paths.items() for method in methods}
     assert described == {(one.method, one.path) for one in OPERATIONS} | {("GET", "/healthz")}
     names = set(document["components"]["schemas"])
     assert {"TurnState", "ConversationOptions", "HostRequest", "Problem"} <= {name.partition("-")[0] for name in names}

@@ -28,9 +28,7 @@ from harness.orchestrator.openapi_source import base_of
 from harness.orchestrator.tool_context import ToolContext
 from harness.orchestrator.tool_names import tool_name
 from harness.orchestrator.tool_provider import ToolOutcome, failure, without_surrogates
-
-SIDE_CHANNEL = "_"
-_MEDIA_TYPE = "application/json; charset=utf-8"
+from harness.wire.ujmw import FAULT, MEDIA_TYPE, RETURN, SIDE_CHANNEL
 
 
 @asynccontextmanager
@@ -85,7 +83,7 @@ class UjmwSource:
         url = f"{self._url}/{self._operations[call.tool_name]}"
         body = json_text(arguments_of(call)).encode()
         try:
-            answer = await self._service.call("POST", url, headers={"Content-Type": _MEDIA_TYPE}, body=body)
+            answer = await self._service.call("POST", url, headers={"Content-Type": MEDIA_TYPE}, body=body)
             if not answer.is_ok:
                 said = f": {answer.text[:500]}" if answer.body else ""
                 raise CallFailed(f"the service did not take the call (status {answer.status}){said}")
@@ -100,13 +98,13 @@ class UjmwSource:
 def _outcome(wrapped: Mapping[str, Any]) -> ToolOutcome:
     """Member names are compared without case, as services write them either way."""
     members = {name.lower(): value for name, value in wrapped.items()}
-    fault = members.get("fault")
+    fault = members.get(FAULT)
     if fault:
         return failure(fault if isinstance(fault, str) else json_text(fault))
-    given = {name: value for name, value in wrapped.items() if name.lower() not in ("fault", SIDE_CHANNEL)}
+    given = {name: value for name, value in wrapped.items() if name.lower() not in (FAULT, SIDE_CHANNEL)}
     if not given:
         return ToolOutcome([TextBlock(text="done")])  # a void operation
-    value = members["return"] if [name.lower() for name in given] == ["return"] else given
+    value = members[RETURN] if [name.lower() for name in given] == [RETURN] else given
     text = without_surrogates(value) if isinstance(value, str) else json_text(value)
     return ToolOutcome([TextBlock(text=text)], structured_content_json=text if isinstance(value, dict) else None)
 

@@ -18,6 +18,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from harness.errors import InvalidArgument
+from harness.surfaces.anthropic.routes import ANTHROPIC
 from harness.surfaces.auth import Guard
 from harness.surfaces.call import JSON_TYPE, Served
 from harness.surfaces.dialect import NATIVE, Dialect, dialect_for
@@ -25,11 +26,12 @@ from harness.surfaces.native import OPERATIONS
 from harness.surfaces.openapi import openapi_document
 from harness.surfaces.openai.surface import OPENAI
 from harness.surfaces.tokens import Token
+from harness.surfaces.ujmw.surface import UJMW
 from harness.wire.bodies import Health
 from harness.wire.json_text import write_json
 
 DISTRIBUTION = "level2-harness"
-DIALECTS: tuple[Dialect, ...] = (NATIVE, OPENAI)
+DIALECTS: tuple[Dialect, ...] = (NATIVE, OPENAI, UJMW, ANTHROPIC)
 
 
 def build_app(
@@ -44,9 +46,9 @@ def build_app(
 ) -> ASGIApp:
     """The application for a server that is bound to `host`; work that outlives a request goes into `group`.
 
-    `also` are surfaces that not every server has.
+    `also` are surfaces that not every server has, or has in another way: they stand before those with their prefix.
     """
-    dialects = (*DIALECTS, *also)
+    dialects = (*also, *DIALECTS)
     routes = [route for dialect in dialects for route in dialect.routes(served, group)]
     routes += [Route("/healthz", _health), Route("/openapi.json", _openapi)]
     # the Guard has judged Origin before; this tells browsers that the page may read what it gets
@@ -88,7 +90,8 @@ async def _openapi(http_request: Request) -> Response:
 
 @cache
 def _openapi_bytes() -> bytes:
-    return dumps(openapi_document(OPERATIONS, package_version()), separators=(",", ":")).encode()
+    parts = [dialect.described() for dialect in DIALECTS if dialect.described is not None]
+    return dumps(openapi_document(OPERATIONS, package_version(), parts), separators=(",", ":")).encode()
 
 
 def package_version() -> str:

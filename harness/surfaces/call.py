@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from harness.contract.conversational_llm import ConversationalLLM, ConversationDirectory
+from harness.contract.state import TurnState
 from harness.contract.value import Value
 from harness.errors import ConnectorUnavailable, HarnessError, Internal, InvalidArgument
 from harness.settings import Rights
@@ -24,6 +25,7 @@ from harness.wire.json_text import read_json, write_json
 
 V = TypeVar("V", bound=Value)
 JSON_TYPE = "application/json"
+MAX_WAIT_MS = 60_000
 DEFAULT_MAX_BODY_BYTES = 256 * 1024 * 1024
 
 logger = logging.getLogger(__name__)
@@ -75,18 +77,33 @@ class Call:
         Raises:
             InvalidArgument: it is no such value; the message names the field.
         """
-        return read_json(kind, await self._body_bytes())
+        return read_json(kind, await self.body_bytes())
 
     async def optional_body(self, kind: type[V]) -> V | None:
-        data = await self._body_bytes()
+        data = await self.body_bytes()
         return read_json(kind, data) if data else None
+
+    async def poll_turn(
+        self, conversation_id: str, turn_id: str, since_sequence_no: int, max_wait_ms: int, max_items: int
+    ) -> TurnState:
+        """The turn's state. A wait is bounded, and ends early when the client leaves or the server stops.
+
+        The body must have been read before.
+        """
+        if max_wait_ms > 0:
+            wait_ms = min(max_wait_ms, MAX_WAIT_MS)
+            async with self.served.waiters.parked(self.http_request.receive):
+                return await self.llm.poll_turn(conversation_id, turn_id, since_sequence_no, wait_ms, max_items)
+        # also when the wait above was cut short: because the server stops, or because nobody is left to read this
+        return await self.llm.poll_turn(conversation_id, turn_id, since_sequence_no, 0, max_items)
 
     def number(self, name: str, default: int, *, minimum: int = 0) -> int:
         """A query parameter."""
         text = self.http_request.query_params.get(name)
         return default if text is None else whole_number(text, f"query parameter '{name}'", minimum=minimum)
 
-    async def _body_bytes(self) -> bytearray:
+    async def body_bytes(self) -> bytearray:
+        """The body as it is, bounded."""
         data = bytearray()
         async for chunk in self.http_request.stream():
             data += chunk

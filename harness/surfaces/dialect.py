@@ -13,6 +13,7 @@ from starlette.routing import Route
 from harness.errors import HarnessError
 from harness.surfaces.call import Served
 from harness.surfaces.native import OPERATIONS
+from harness.surfaces.openapi import OpenApiPart
 from harness.surfaces.problems import problem_response
 
 
@@ -36,7 +37,11 @@ class Dialect:
     without_token: Callable[[str, str], bool] = lambda method, path: False
     """Whether this method on this path is open to everybody."""
 
+    described: Callable[[], OpenApiPart] | None = None
+    """What `/openapi.json` says about it beside the native operations."""
+
     def answers(self, path: str) -> bool:
+        path = path.lower()  # some wires know no case in paths; a refusal fits them all the same
         return path == self.prefix or path.startswith(self.prefix.rstrip("/") + "/")
 
 

@@ -19,8 +19,6 @@ from harness.wire.bodies import (
     UserMessage,
 )
 
-MAX_WAIT_MS = 60_000
-
 
 async def _begin_conversation(call: Call) -> Answer:
     options = await call.body(ConversationOptions)
@@ -44,14 +42,13 @@ async def _submit_user_message(call: Call) -> Answer:
 async def _poll_turn(call: Call) -> Answer:
     if wants_events(call):
         return await event_stream(call)
-    since = call.number("since_sequence_no", 0)
-    max_wait_ms = min(call.number("max_wait_ms", 0), MAX_WAIT_MS)
-    max_items = call.number("max_items", 1000, minimum=1)
-    if max_wait_ms > 0:
-        async with call.served.waiters.parked(call.http_request.receive):
-            return await call.llm.poll_turn(call.conversation_id, call.turn_id, since, max_wait_ms, max_items)
-    # also when the wait above was cut short: because the server stops, or because nobody is left to read this
-    return await call.llm.poll_turn(call.conversation_id, call.turn_id, since, 0, max_items)
+    return await call.poll_turn(
+        call.conversation_id,
+        call.turn_id,
+        call.number("since_sequence_no", 0),
+        call.number("max_wait_ms", 0),
+        call.number("max_items", 1000, minimum=1),
+    )
 
 
 async def _submit_responses(call: Call) -> Answer:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
@@ -17,7 +18,17 @@ from harness.wire.problem import PROBLEM_TYPE, Problem
 _REFERENCE = "#/components/schemas/{model}"
 
 
-def openapi_document(operations: Sequence[Operation], version: str) -> dict[str, JsonValue]:
+@dataclass(frozen=True, slots=True)
+class OpenApiPart:
+    """What a further surface adds: its paths, and schemas under names of its own."""
+
+    paths: Mapping[str, JsonValue]
+    schemas: Mapping[str, JsonValue]
+
+
+def openapi_document(
+    operations: Sequence[Operation], version: str, parts: Sequence[OpenApiPart] = ()
+) -> dict[str, JsonValue]:
     used: set[tuple[type[Value], JsonSchemaMode]] = {(Problem, "serialization"), (Health, "serialization")}
     used |= {(operation.takes, "validation") for operation in operations if operation.takes}
     used |= {(operation.gives, "serialization") for operation in operations if operation.gives}
@@ -49,13 +60,17 @@ def openapi_document(operations: Sequence[Operation], version: str) -> dict[str,
         if parameters:
             described["parameters"] = parameters
         paths.setdefault(operation.path, {})[operation.method.lower()] = described
+    components: dict[str, JsonValue] = dict(schemas["$defs"])
+    for part in parts:
+        paths.update(part.paths)
+        components.update(part.schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "level2-harness", "version": version},
         "security": [{"bearer": []}],
         "paths": paths,
         "components": {
-            "schemas": schemas["$defs"],
+            "schemas": components,
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
     }

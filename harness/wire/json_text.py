@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar, cast
 
 from pydantic import ValidationError
@@ -44,13 +44,26 @@ def read_json(kind: type[V], data: bytes | bytearray, what: str = "the body") ->
         return kind.model_validate_json(data)
     except ValidationError as error:
         if not _is_unreadable(error) or not _MAY_HAVE_SURROGATES.search(data):
-            raise _invalid(error, what) from None
+            raise invalid_value(error, what) from None
     try:
         return kind.model_validate(_without_surrogates(json.loads(_decoded(data, what))))
     except ValidationError as error:
-        raise _invalid(error, what) from None
+        raise invalid_value(error, what) from None
     except (json.JSONDecodeError, RecursionError) as error:
         raise InvalidArgument(f"{what} is not JSON: {error}") from None
+
+
+def read_plain(data: bytes | bytearray, what: str) -> JsonValue:
+    """The JSON value as plain Python; unpaired surrogates in it are U+FFFD.
+
+    Raises:
+        InvalidArgument: no UTF-8, or no JSON.
+    """
+    try:
+        value: JsonValue = json.loads(_decoded(data, what))
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument(f"{what} is not JSON: {error}") from None
+    return _without_surrogates(value) if _MAY_HAVE_SURROGATES.search(data) else value
 
 
 def _is_unreadable(error: ValidationError) -> bool:
@@ -66,7 +79,7 @@ def _decoded(data: bytes | bytearray, what: str) -> str:
 
 def _without_surrogates(value: JsonValue, name: str = "") -> JsonValue:
     if isinstance(value, str):
-        escaped = name.endswith("_json")
+        escaped = name.endswith(("_json", "Json"))
         return _SURROGATE.sub(_as_escape if escaped else "\ufffd", value)
     if isinstance(value, list):
         return [_without_surrogates(member, name) for member in cast(list[JsonValue], value)]
@@ -80,9 +93,11 @@ def _as_escape(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
 
 
-def _invalid(error: ValidationError, what: str) -> InvalidArgument:
-    """Names each field; never its value, which may be a secret."""
-    found = [(".".join(str(part) for part in one["loc"]), one["msg"]) for one in error.errors(include_input=False)]
+def invalid_value(error: ValidationError, what: str, *, spelled: Callable[[str], str] = str) -> InvalidArgument:
+    """Names each field, as the wire spells it; never its value, which may be a secret."""
+    found = [
+        (".".join(spelled(str(part)) for part in one["loc"]), one["msg"]) for one in error.errors(include_input=False)
+    ]
     field, message = found[0]
     about = f"'{field}' of {what}" if field else what
     return InvalidArgument(
