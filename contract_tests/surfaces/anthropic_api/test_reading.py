@@ -13,11 +13,11 @@ from harness.errors import InvalidArgument
 from harness.surfaces.anthropic.request import MessagesRequest, messages_request, read_body
 from harness.surfaces.compatible.tips import tip
 
-MARK = {"cache_control": {"type": "ephemeral"}}
+MARK: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
 WEATHER = {"name": "weather", "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}}}
 
 
-def read(messages: list[dict[str, Any]] | str = "Hi", **members: Any) -> MessagesRequest:
+def read(messages: Any = "Hi", **members: Any) -> MessagesRequest:
     given = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
     body = {"model": "fake", "max_tokens": 100, "messages": given, **members}
     return messages_request(read_body(json.loads(json.dumps(body))))

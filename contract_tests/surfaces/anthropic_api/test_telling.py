@@ -178,7 +178,7 @@ def test_errors_have_the_apis_type_and_status(error: HarnessError, status: int, 
 
 @requirement("anthropic-surface:errors")
 def test_an_overflow_is_said_in_the_words_that_make_clients_shorten_their_history() -> None:
-    assert b"prompt is too long: " in bytes(refusal(ContextOverflow("300 tokens, 200 fit"), 400).body)
+    assert b"prompt is too long: " in bytes(refusal(ContextOverflow("300 tokens, 200 fit")).body)
 
 
 def side(said: str, **members: Any) -> tuple[ReplyPart, ...] | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 
 from starlette.responses import Response
 
 from harness.errors import ContextOverflow, HarnessError, ProviderError
 from harness.surfaces.call import JSON_TYPE
-from harness.surfaces.compatible.refusals import wire_status
+from harness.surfaces.compatible.refusals import retry_headers, wire_status
+from harness.trace.redaction import Redactor, secrets_of_environment
 
 _TYPES = {
     400: "invalid_request_error",
@@ -26,11 +28,11 @@ _REASONS = {"overloaded": 529, "billing": 402}
 """Statuses that only this API has."""
 
 
-def refusal(error: HarnessError, status: int) -> Response:
-    """An error instead of an answer."""
-    status = _status(error, status)
+def refusal(error: HarnessError, status: int | None = None) -> Response:
+    """An error instead of an answer, with a word on whether to repeat the call."""
+    status = _status(error) if status in (None, error.http_status, wire_status(error)) else status
     request_id = f"req_{secrets.token_hex(12)}"
-    headers = {"request-id": request_id}
+    headers = {"request-id": request_id, **retry_headers(error)}
     if status == 401:
         headers["www-authenticate"] = "Bearer"
     return Response(error_body(error, status, request_id), status, headers=headers, media_type=JSON_TYPE)
@@ -38,15 +40,17 @@ def refusal(error: HarnessError, status: int) -> Response:
 
 def error_body(error: HarnessError, status: int | None = None, request_id: str | None = None) -> bytes:
     """The same in mid-stream, where no status and no header can be sent any more."""
-    status = status or _status(error, wire_status(error))
+    error = Redactor(secrets_of_environment(os.environ)).error(error)
+    status = status or _status(error)
     kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
     told = {"type": kind, "message": _message(error), "code": error.code}
     named = {"request_id": request_id} if request_id is not None else {}
     return json.dumps({"type": "error", "error": told, **named}).encode()
 
 
-def _status(error: HarnessError, status: int) -> int:
-    return _REASONS.get(str(error.detail.get("reason")), status) if isinstance(error, ProviderError) else status
+def _status(error: HarnessError) -> int:
+    special = _REASONS.get(str(error.detail.get("reason"))) if isinstance(error, ProviderError) else None
+    return special or wire_status(error)
 
 
 def _message(error: HarnessError) -> str:
