@@ -1,4 +1,4 @@
-"""ACP's schema as the package `agent-client-protocol` has it: every message of ours must be in it, to the last member."""
+"""ACP's schema as the package `agent-client-protocol` has it: what we say must be in it, to the last member."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.acp.agent import CLAUDE_AGENT_ACP, CODEX_ACP, GEMINI, OPENCODE, Agent
+from connectors.acp.client_calls import ClientRights, Write
 from connectors.acp.handshake import Opening
 from connectors.acp.names import ToolNames
 from connectors.acp.protocol import AcpProtocol
@@ -390,3 +391,63 @@ def test_no_update_breaks_the_turn(updates: list[dict[str, Any]]) -> None:
         wire.update(kinds[number % len(kinds)], **fields)
     wire.end()
     assert wire.protocol.turn_is_over
+
+
+# --- files and terminals ---------------------------------------------------------------------------------------------
+
+
+def asks_to_write(wire: Wire, rpc_id: int, text: str) -> list[TurnEvent]:
+    params = {"sessionId": "s", "path": "/work/a.txt", "content": text}
+    return wire.feed({"id": rpc_id, "method": "fs/write_text_file", "params": params})
+
+
+@requirement("acp:client:off", "acp:client:files", "acp:client:terminals")
+@pytest.mark.parametrize(
+    ("rights", "told"),
+    [
+        (ClientRights(), {}),
+        (ClientRights("read"), {"fs": {"readTextFile": True, "writeTextFile": False}}),
+        (ClientRights("write", True), {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True}),
+    ],
+)
+def test_what_is_on_is_told_and_the_rest_is_refused(rights: ClientRights, told: Any) -> None:
+    wire = Wire(begins=False, rights=rights)
+    wire.protocol.initialize()
+    assert wire.sent()[0]["params"]["clientCapabilities"] == {"elicitation": {"form": {}}, **told}
+    wire = Wire(rights=rights)
+    asks_to_write(wire, 5, "x")
+    handed_out = [asked.method for asked in wire.protocol.requests.take_calls()]
+    assert handed_out == (["fs/write_text_file"] if rights.files == "write" else [])
+    assert bool(wire.sent()) == (rights.files != "write")
+
+
+@requirement("acp:client:files")
+def test_a_write_that_a_permission_showed_to_the_letter_is_allowed_once() -> None:
+    wire = Wire(rights=ClientRights("write"))
+    diff = {"type": "diff", "path": "/work/a.txt", "oldText": "", "newText": "x"}
+    wire.permission(0, {"toolCallId": "c1", "title": "write", "kind": "edit", "content": [diff]})
+    shown = Write("/work/a.txt", "x")
+    assert not wire.protocol.requests.was_allowed(shown), "nobody has answered yet"
+    wire.protocol.respond(wire.requests[0], HostResponse(request_id="", selected_option="once"))
+    assert not wire.protocol.requests.was_allowed(Write("/work/a.txt", "y"))
+    assert wire.protocol.requests.was_allowed(shown)
+    assert not wire.protocol.requests.was_allowed(shown)
+
+
+@requirement("acp:client:files", "acp:cancel")
+@pytest.mark.parametrize("how", ["cancel", "end"])
+def test_what_is_not_done_when_the_turn_ends_is_refused_and_not_done_later(how: str) -> None:
+    wire = Wire(rights=ClientRights("write"))
+    asks_to_write(wire, 5, "x")
+    [asked] = wire.protocol.requests.take_calls()
+    assert wire.protocol.requests.waits_for(asked)
+    if how == "cancel":
+        wire.protocol.interrupt()
+    else:
+        wire.end()
+    assert [one["error"]["code"] for one in wire.sent() if "error" in one] == [-32800]
+    assert not wire.protocol.requests.waits_for(asked)
+    wire.protocol.requests.answer(asked, {})
+    asks_to_write(wire, 6, "x")
+    assert [one.get("id") for one in wire.sent()] == [6]
+    assert wire.protocol.requests.take_calls() == []
