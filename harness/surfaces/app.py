@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from harness.errors import InvalidArgument
-from harness.surfaces.anthropic.routes import ANTHROPIC
+from harness.surfaces.anthropic.surface import ANTHROPIC
 from harness.surfaces.auth import Guard
 from harness.surfaces.call import JSON_TYPE, Served
 from harness.surfaces.dialect import NATIVE, Dialect, dialect_for
