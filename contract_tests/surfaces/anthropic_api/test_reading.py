@@ -183,7 +183,7 @@ def test_hints_that_reach_nobody_are_named_once_each() -> None:
         ({"mcp_servers": [{"type": "url"}]}, "'mcp_servers'"),
         ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "web_search_20250305"),
         ({"tools": [{"name": "weather"}]}, "'tools.0.input_schema'"),
-        ({"tools": [{**WEATHER, "name": "a" * 65}]}, "'tools.0.name'"),
+        ({"tools": [{**WEATHER, "name": "a.b"}]}, "'tools.0.name'"),
         ({"tool_choice": {"type": "tool", "name": "clock"}}, "'tool_choice.name'"),
         ({"output_config": {"format": {"type": "yaml"}}}, "'output_config.format'"),
         ({"messages": [{"role": "assistant", "content": "Well,"}]}, "the last message is the assistant's"),

@@ -23,7 +23,7 @@ from harness.errors import (
 from harness.surfaces.anthropic.body import MessagesBody
 from harness.surfaces.anthropic.errors import refusal
 from harness.surfaces.anthropic.render import EventWriter, whole_message
-from harness.surfaces.anthropic.request import messages_request
+from harness.surfaces.anthropic.request import MessagesRequest, messages_request
 from harness.surfaces.anthropic.side import count_tokens, side_reply
 from harness.surfaces.compatible.exchange import (
     CallPart,
@@ -49,8 +49,12 @@ WIRE_USAGE = {
 }
 
 
-def events(*parts: ReplyPart, shows_thinking: bool = True) -> list[dict[str, Any]]:
-    writer = EventWriter("msg_1", "fake", shows_thinking)
+SHOWN = MessagesRequest("fake", None, (), shows_thinking=True)
+HIDDEN = MessagesRequest("fake", None, ())
+
+
+def events(*parts: ReplyPart, request: MessagesRequest = SHOWN) -> list[dict[str, Any]]:
+    writer = EventWriter("msg_1", request)
     read = SseReader().feed(writer.opening() + b"".join(writer.part(part) for part in parts))
     told = [json.loads(event.data) for event in read]
     assert [event.event for event in read] == [one["type"] for one in told]
@@ -114,22 +118,22 @@ def test_a_stream_tells_block_after_block_and_then_how_it_ended() -> None:
 )
 def test_every_end_has_its_stop_reason(end: ReplyEnd, stop_reason: str) -> None:
     assert events(ReplyEnded(end, None))[-2]["delta"]["stop_reason"] == stop_reason
-    whole = whole_message(WholeReply("a", "", (), end, None), "msg_1", "fake", shows_thinking=True)
+    whole = whole_message("msg_1", SHOWN, WholeReply("a", "", (), end, None))
     assert whole["stop_reason"] == stop_reason
 
 
 @requirement("anthropic-surface:events")
 def test_thinking_is_left_out_for_those_who_did_not_ask() -> None:
-    told = events(ThinkingPart("Hm."), TextPart("Yes."), ReplyEnded(ReplyEnd.END_TURN, None), shows_thinking=False)
+    told = events(ThinkingPart("Hm."), TextPart("Yes."), ReplyEnded(ReplyEnd.END_TURN, None), request=HIDDEN)
     assert [one["content_block"]["type"] for one in told if one["type"] == "content_block_start"] == ["text"]
     reply = WholeReply("Yes.", "Hm.", (), ReplyEnd.END_TURN, None)
-    assert "Hm." not in str(whole_message(reply, "msg_1", "fake", shows_thinking=False))
+    assert "Hm." not in str(whole_message("msg_1", HIDDEN, reply))
 
 
 @requirement("anthropic-surface:events")
 def test_a_whole_message_has_all_blocks_and_the_arguments_as_they_came() -> None:
     reply = WholeReply("I look.", "Hm.", CALLS, ReplyEnd.TOOL_CALLS, USAGE)
-    message = whole_message(reply, "msg_1", "fake", shows_thinking=True)
+    message = whole_message("msg_1", SHOWN, reply)
     assert [block["type"] for block in message["content"]] == ["thinking", "text", "tool_use", "tool_use"]
     assert [block["input"] for block in message["content"][2:]] == [json.loads(BIG), {}]
     assert (message["stop_reason"], message["usage"]) == ("tool_use", WIRE_USAGE)
@@ -143,10 +147,33 @@ def test_a_whole_message_has_all_blocks_and_the_arguments_as_they_came() -> None
 def test_arguments_that_are_no_object_are_passed_on_within_one(arguments_json: str, given: dict[str, Any]) -> None:
     call = ToolCall(call_id="c1", tool_name="weather", arguments_json=arguments_json)
     reply = WholeReply("", "", (call,), ReplyEnd.TOOL_CALLS, None)
-    whole = whole_message(reply, "msg_1", "fake", shows_thinking=True)
+    whole = whole_message("msg_1", SHOWN, reply)
     assert whole["content"][0]["input"] == given
     delta = next(one for one in events(CallPart(call)) if one["type"] == "content_block_delta")
     assert json.loads(delta["delta"]["partial_json"]) == given
+
+
+@requirement("anthropic-surface:events")
+def test_a_tool_whose_name_is_too_long_for_an_agent_is_called_by_its_own_name() -> None:
+    name = "mcp__a_server__" + "x" * 100
+    tool = {"name": name, "input_schema": {"type": "object"}}
+    past: list[Any] = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": name, "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "done"}]},
+    ]
+    choice = {"type": "tool", "name": name}
+    body = {"model": "fake", "messages": past, "tools": [tool], "tool_choice": choice}
+    request = messages_request(MessagesBody.model_validate(body))
+    [inner] = [tool.name for tool in request.tools]
+    assert len(inner) == 64
+    assert request.messages[1].tool_calls[0].tool_name == inner
+    assert request.options.tool_names == [inner]
+
+    call = ToolCall(call_id="c2", tool_name=inner)
+    assert events(CallPart(call), request=request)[1]["content_block"]["name"] == name
+    whole = whole_message("msg_1", request, WholeReply("", "", (call,), ReplyEnd.TOOL_CALLS, None))
+    assert whole["content"][0]["name"] == name
 
 
 @requirement("anthropic-surface:errors")

@@ -15,6 +15,7 @@ from harness.contract.tools import ToolCall, ToolResult
 from harness.contract.value import JsonValue
 from harness.errors import InvalidArgument
 from harness.surfaces.anthropic.body import WireMessage
+from harness.surfaces.anthropic.names import inner_name
 
 Block = Mapping[str, JsonValue]
 _THOUGHTS = ("thinking", "redacted_thinking")
@@ -95,7 +96,7 @@ def _assistant(blocks: Sequence[Block], place: str) -> HistoryMessage:
                     content.append(TextBlock(text=text))
             case "tool_use":
                 arguments = json.dumps(block.get("input") or {}, separators=(",", ":"), ensure_ascii=False)
-                name = _text(block, "name", at)
+                name = inner_name(_text(block, "name", at))
                 calls.append(ToolCall(call_id=_text(block, "id", at), tool_name=name, arguments_json=arguments))
             case kind if kind in _THOUGHTS:
                 pass

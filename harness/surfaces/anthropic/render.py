@@ -9,9 +9,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from harness.contract.tools import ToolCall
 from harness.contract.usage import UsageInfo
 from harness.contract.value import JsonValue
 from harness.surfaces.anthropic.errors import error_body
+from harness.surfaces.anthropic.request import MessagesRequest
 from harness.surfaces.compatible.exchange import (
     CallPart,
     DiscardedPart,
@@ -41,15 +43,14 @@ class EventWriter:
     """Writes one reply as server-sent events."""
 
     message_id: str
-    model: str
-    shows_thinking: bool
+    request: MessagesRequest
     _index: int = 0
     _open: str | None = None
     """The kind of the block that is being written."""
 
     def opening(self) -> bytes:
         nothing_yet: dict[str, JsonValue] = {"content": [], "usage": _wire_usage(None)}
-        message = _message(self.message_id, self.model) | nothing_yet
+        message = _message(self.message_id, self.request) | nothing_yet
         return _event("message_start", message=message)
 
     def part(self, part: ReplyPart) -> bytes:
@@ -65,13 +66,13 @@ class EventWriter:
                     yield from self._start({"type": "text", "text": ""})
                 yield self._delta({"type": "text_delta", "text": text})
             case ThinkingPart(text=text):
-                if not self.shows_thinking:
+                if not self.request.shows_thinking:
                     return
                 if self._open != "thinking":
                     yield from self._start({"type": "thinking", "thinking": "", "signature": ""})
                 yield self._delta({"type": "thinking_delta", "thinking": text})
             case CallPart(call):
-                yield from self._start({"type": "tool_use", "id": call.call_id, "name": call.tool_name, "input": {}})
+                yield from self._start(_call_block(call, self.request) | {"input": {}})
                 yield self._delta({"type": "input_json_delta", "partial_json": _input_json(call.arguments_json)})
                 yield from self._stop()
             case ReplyEnded(end, usage):
@@ -102,18 +103,22 @@ class EventWriter:
         self._index += 1
 
 
-def whole_message(reply: WholeReply, message_id: str, model: str, *, shows_thinking: bool) -> dict[str, JsonValue]:
+def whole_message(message_id: str, request: MessagesRequest, reply: WholeReply) -> dict[str, JsonValue]:
     """The reply as one message."""
     blocks: list[JsonValue] = []
-    if reply.thinking and shows_thinking:
+    if reply.thinking and request.shows_thinking:
         blocks.append({"type": "thinking", "thinking": reply.thinking, "signature": _SIGNATURE})
     if reply.text:
         blocks.append({"type": "text", "text": reply.text})
     for call in reply.calls:
         given = json.loads(_input_json(call.arguments_json))
-        blocks.append({"type": "tool_use", "id": call.call_id, "name": call.tool_name, "input": given})
+        blocks.append(_call_block(call, request) | {"input": given})
     said: dict[str, JsonValue] = {"content": blocks, "stop_reason": _STOPS[reply.end]}
-    return _message(message_id, model) | said | {"usage": _wire_usage(reply.usage)}
+    return _message(message_id, request) | said | {"usage": _wire_usage(reply.usage)}
+
+
+def _call_block(call: ToolCall, request: MessagesRequest) -> dict[str, JsonValue]:
+    return {"type": "tool_use", "id": call.call_id, "name": request.long_names.get(call.tool_name, call.tool_name)}
 
 
 def _input_json(arguments_json: str) -> str:
@@ -125,12 +130,12 @@ def _input_json(arguments_json: str) -> str:
     return (arguments_json or "{}") if isinstance(given, dict) else json.dumps({"input": given})
 
 
-def _message(message_id: str, model: str) -> dict[str, JsonValue]:
+def _message(message_id: str, request: MessagesRequest) -> dict[str, JsonValue]:
     return {
         "id": message_id,
         "type": "message",
         "role": "assistant",
-        "model": model,
+        "model": request.model,
         "stop_reason": None,
         "stop_sequence": None,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
@@ -13,6 +13,7 @@ from harness.contract.tools import ToolDescriptor
 from harness.contract.value import JsonValue
 from harness.surfaces.anthropic.body import MessagesBody, WireTool, WireToolChoice
 from harness.surfaces.anthropic.history import history_of, loaded_tools, system_text
+from harness.surfaces.anthropic.names import inner_name, long_names
 from harness.surfaces.compatible.exchange import ModelRequest
 from harness.surfaces.compatible.refusals import refused, unsupported
 
@@ -42,6 +43,8 @@ class MessagesRequest(ModelRequest):
 
     shows_thinking: bool = False
     """Whether the client asked to see what the model thinks."""
+    long_names: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The client's names of tools whose names an agent gets shortened."""
 
 
 def read_body(body: Mapping[str, JsonValue]) -> MessagesBody:
@@ -80,6 +83,7 @@ def messages_request(body: MessagesBody) -> MessagesRequest:
         shows_thinking=thinking is not None
         and thinking.type in ("enabled", "adaptive")
         and thinking.display != "omitted",
+        long_names=long_names(tool.name for tool in body.tools),
     )
 
 
@@ -103,10 +107,12 @@ def _tool(tool: WireTool, place: str) -> ToolDescriptor:
         raise refused(f"'{place}.input_schema' of the tool '{tool.name}' is missing", param=f"{place}.input_schema")
     schema_json = json.dumps(tool.input_schema, separators=(",", ":"), ensure_ascii=False)
     try:
-        return ToolDescriptor(name=tool.name, description=tool.description or "", input_schema_json=schema_json)
+        return ToolDescriptor(
+            name=inner_name(tool.name), description=tool.description or "", input_schema_json=schema_json
+        )
     except ValidationError:
         raise refused(
-            f"'{place}.name' '{tool.name}' cannot be offered: a name has 1 to 64 letters, digits, '_' and '-'",
+            f"'{place}.name' '{tool.name}' cannot be offered: a name has letters, digits, '_' and '-'",
             param=f"{place}.name",
         ) from None
 
@@ -140,9 +146,10 @@ def _choice(
     mode = ToolMode.ONE if choice.disable_parallel_tool_use else ToolMode.ANY
     if choice.type == "any":
         return mode, None
-    if not any(tool.name == choice.name for tool in tools):
+    name = inner_name(choice.name or "")
+    if not any(tool.name == name for tool in tools):
         raise refused(f"'tool_choice.name' is '{choice.name}', which is none of the tools")
-    return mode, [str(choice.name)]
+    return mode, [name]
 
 
 def _effort(body: MessagesBody) -> Effort | None:

@@ -64,23 +64,21 @@ class _Desk(Desk):
         return reply
 
 
-def _read(body: JsonObject, headers: Headers) -> ModelRequest:
+def _read(body: JsonObject, headers: Headers) -> MessagesRequest:
     return messages_request(read_body(body))
 
 
 def _stream(request: ModelRequest, reply: Reply) -> EventWriter:
-    return EventWriter(_message_id(reply), reply.model, _shows_thinking(request))
+    assert isinstance(request, MessagesRequest)
+    return EventWriter(_message_id(reply), request)
 
 
 def _whole(request: ModelRequest, reply: Reply, whole: WholeReply) -> JsonObject:
-    return whole_message(whole, _message_id(reply), reply.model, shows_thinking=_shows_thinking(request))
+    assert isinstance(request, MessagesRequest)
+    return whole_message(_message_id(reply), request, whole)
 
 
 _WIRE = Wire(_read, _stream, _whole, refusal)
-
-
-def _shows_thinking(request: ModelRequest) -> bool:
-    return isinstance(request, MessagesRequest) and request.shows_thinking
 
 
 def _message_id(reply: Reply) -> str:
