@@ -31,8 +31,8 @@ def terms_of(headers: Headers) -> Terms:
 
 
 def reply_headers(reply: Reply) -> dict[str, str]:
-    """For every response of a reply that has begun."""
-    headers = {CONVERSATION: reply.conversation_id}
+    """For every response of a reply that has begun; one that was made without an agent has no conversation."""
+    headers = {CONVERSATION: reply.conversation_id} if reply.conversation_id else {}
     if reply.ignored:
         headers[IGNORED] = ", ".join(reply.ignored)
     return headers
