@@ -125,7 +125,9 @@ def _content(block: Block, place: str) -> ContentBlock | None:
         case "document":
             return _document(block, place)
         case "tool_reference":
-            return TextBlock(text=_can_be_called(_text(block, "tool_name", place)))
+            # an agent that runs has its tools already
+            name = _text(block, "tool_name", place)
+            return TextBlock(text=f"The tool '{name}' was loaded: it can be called from the user's next message on.")
         case kind:
             raise _cannot_carry(kind, place)
 
@@ -174,16 +176,12 @@ def _said_by_system(blocks: Sequence[Block], place: str) -> Iterator[str]:
     for at, block in _placed(blocks, place):
         match block:
             case {"type": "tool_addition", "tool": {"name": str(name)}}:
-                yield _can_be_called(name)
+                yield f"The tool '{name}' can be called now."
             case {"type": "tool_removal", "tool": {"name": str(name)}}:
                 yield f"The tool '{name}' must not be called any more."
             case _:
                 if text := _said(block, at):
                     yield text
-
-
-def _can_be_called(tool_name: str) -> str:
-    return f"The tool '{tool_name}' can be called now."
 
 
 def _as_blocks(content: str | Sequence[Block]) -> Sequence[Block]:
