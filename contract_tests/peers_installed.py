@@ -22,8 +22,9 @@ _PROGRAMS = {
     "gemini": "@google/gemini-cli/bundle/gemini.js",
     "claude-agent-acp": ".bin/claude-agent-acp",
     "codex-acp": ".bin/codex-acp",
+    "mcp-inspector": ".bin/mcp-inspector",
 }
-_QUICK = frozenset({"claude", "codex"})
+_QUICK = frozenset({"claude", "codex", "mcp-inspector"})
 """Takes part in `make test` too; the others would make it slow."""
 
 

@@ -47,4 +47,31 @@ SURFACES = (
     Requirement("ujmw:own-client", "Our own client of UJMW services drives a conversation by it.", "ours"),
     Requirement("ujmw:openapi", "The description has each operation with its concrete schemas.", "ujmw 4"),
     Requirement("ujmw:settings", "A server hides details of faults, or writes enums as numbers.", "ujmw 2, 4"),
+    Requirement(
+        "mcp-server:ask",
+        "The tool `ask` runs a turn to its end and gives text, conversation, usage and stop reason, also as data.",
+        "issue 9",
+    ),
+    Requirement(
+        "mcp-server:progress", "A turn's progress is told while it runs, and every 15 s that it goes on.", "R-A3"
+    ),
+    Requirement("mcp-server:conversation", "A conversation goes on by the id that an answer named.", "issue 9"),
+    Requirement("mcp-server:cancel", "A cancelled request cancels its turn; the conversation stays usable.", "issue 9"),
+    Requirement(
+        "mcp-server:elicitation",
+        "Approvals and questions are forms at a client that shows forms; whatever is no yes is a no.",
+        "issue 9",
+    ),
+    Requirement("mcp-server:nobody", "Without a person the policy decides, and a denial says what helps.", "issue 9"),
+    Requirement(
+        "mcp-server:errors",
+        "Mistakes and failed turns are results with our code; a protocol error is one; no stack traces.",
+        "R-G3",
+    ),
+    Requirement("mcp-server:tools", "Tools have the contract's schemas, which what they give fits.", "issue 9"),
+    Requirement("mcp-server:hosting", "A client hosts tools by the operations of the contract.", "issue 9"),
+    Requirement("mcp-server:http", "Over HTTP, tokens, Host and Origin are judged as everywhere.", "issue 9"),
+    Requirement("mcp-server:stdio", "On stdio the protocol has stdout alone; EOF ends server and peers.", "R-C3"),
+    Requirement("mcp-server:claude", "An MCP client asks the real CLI; its person gives leave to a tool.", "issue 9"),
+    Requirement("mcp-server:inspector", "The MCP inspector lists the tools and calls `ask`.", "issue 9"),
 )

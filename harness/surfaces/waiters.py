@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 from starlette.types import Receive
@@ -42,6 +42,17 @@ class Waiters:
                 finally:
                     self._leave(scope)
                 scope.cancel()
+
+    @contextmanager
+    def ending(self, scope: anyio.CancelScope) -> Generator[None]:
+        """While the context lasts, `settle` cancels the scope around it."""
+        self._park(scope)
+        try:
+            if self.settled:
+                scope.cancel()
+            yield
+        finally:
+            self._leave(scope)
 
     def settle(self) -> None:
         """Ends every wait, now and in future."""

@@ -26,7 +26,7 @@ def mcp_dialect(offer: Offer) -> Dialect:
 
 
 def _routes(offer: Offer, served: Served, group: TaskGroup) -> Sequence[Route]:
-    server = build_server(served.harness, offer, group)
+    server = build_server(served.harness, offer, group, served.waiters)
     # as streams of events, never as one JSON body: only there can a client leave, be asked and be told of progress
     manager = StreamableHTTPSessionManager(server, max_request_body_size=served.max_body_bytes)
     group.start_soon(_run, manager, served.waiters)
@@ -34,9 +34,11 @@ def _routes(offer: Offer, served: Served, group: TaskGroup) -> Sequence[Route]:
 
 
 async def _run(manager: StreamableHTTPSessionManager, waiters: Waiters) -> None:
-    """Until the server stops: calls that still wait then are ended before the listener is."""
-    async with waiters.parked(_never), manager.run():
-        await anyio.sleep_forever()
+    """Until the server stops: its calls are answered first, then the streams are ended, and the listener last."""
+    async with manager.run():
+        async with waiters.parked(_never):
+            await anyio.sleep_forever()
+        await waiters.wait_for(0)
 
 
 async def _never() -> Message:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
+import anyio
 import mcp_types as types
 from anyio.abc import TaskGroup
 from mcp.server.context import ServerRequestContext
@@ -19,7 +20,7 @@ from starlette.requests import Request
 
 from harness.contract.options import ConversationOptions
 from harness.contract.value import JsonValue
-from harness.errors import HarnessError, Internal
+from harness.errors import ConnectorUnavailable, HarnessError, Internal
 from harness.surfaces.app import package_version
 from harness.surfaces.call import OwnedLLM, SharedHarness
 from harness.surfaces.mcp_server.arguments import Arguments, NoArguments
@@ -31,6 +32,7 @@ from harness.surfaces.mcp_server.progress import Progress
 from harness.surfaces.mcp_server.rounds import CallResult, Rounds
 from harness.surfaces.mcp_server.tools import done_result, error_result, fault_result, value_result
 from harness.surfaces.tokens import Token, token_of
+from harness.surfaces.waiters import Waiters
 from harness.wire.bodies import ConnectorInfo, ConnectorList
 from harness.wire.json_text import read_json
 
@@ -64,12 +66,14 @@ class Offer:
     """Of conversations that `ask` begins."""
 
 
-def build_server(harness: SharedHarness, offer: Offer, group: TaskGroup, owner: Token | None = None) -> Server[Any]:
-    """The server for one transport; asks that outlive a call run in `group`.
+def build_server(
+    harness: SharedHarness, offer: Offer, group: TaskGroup, waiters: Waiters, owner: Token | None = None
+) -> Server[Any]:
+    """The server for one transport; asks that outlive a call run in `group`, and calls end when `waiters` settle.
 
     `owner` is whose conversations these are where requests bring no token.
     """
-    desk = _Desk(harness, offer, group, owner)
+    desk = _Desk(harness, offer, Rounds(group), waiters, owner)
     return Server(
         NAME,
         version=package_version(),
@@ -81,11 +85,14 @@ def build_server(harness: SharedHarness, offer: Offer, group: TaskGroup, owner: 
 
 
 class _Desk:
-    def __init__(self, harness: SharedHarness, offer: Offer, group: TaskGroup, owner: Token | None) -> None:
+    def __init__(
+        self, harness: SharedHarness, offer: Offer, rounds: Rounds, waiters: Waiters, owner: Token | None
+    ) -> None:
         self._harness = harness
         self._offer = offer
+        self._rounds = rounds
+        self._waiters = waiters
         self._owner = owner
-        self._rounds = Rounds(group)
         has_operations = offer.tools != ToolChoice.ASK
         self._operations: dict[str, Operation] = {one.name: one for one in OPERATIONS} if has_operations else {}
         if has_operations:
@@ -105,6 +112,14 @@ class _Desk:
         if params.name not in self._schemas:
             known = ", ".join(self._schemas)
             raise MCPError(types.INVALID_PARAMS, f"unknown tool '{params.name}'; known: {known}")
+        result: CallResult | None = None
+        with anyio.CancelScope() as scope, self._waiters.ending(scope):
+            result = await self._answer(ctx, params)
+        if result is None:
+            return error_result(ConnectorUnavailable("this server is stopping", reason="stopping"))
+        return result
+
+    async def _answer(self, ctx: Context, params: types.CallToolRequestParams) -> CallResult:
         try:
             if params.name == ASK:
                 return await self._ask(ctx, params)

@@ -16,6 +16,7 @@ from harness.errors import unwrapped
 from harness.surfaces.call import SharedHarness
 from harness.surfaces.mcp_server.server import Offer, build_server
 from harness.surfaces.tokens import Token
+from harness.surfaces.waiters import Waiters
 
 _READ_BYTES = 65536
 
@@ -24,7 +25,7 @@ async def serve_stdio(harness: SharedHarness, offer: Offer, owner: Token) -> Non
     """Until the client closes stdin. What still runs then is cancelled."""
     with unwrapped(), _private_stdin() as descriptor:
         async with anyio.create_task_group() as group:
-            server = build_server(harness, offer, group, owner)
+            server = build_server(harness, offer, group, Waiters(), owner)
             # the package's own reader sits in a thread, which no signal could end
             lines = cast("anyio.AsyncFile[str]", _Lines(descriptor))
             try:
