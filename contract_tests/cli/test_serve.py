@@ -156,3 +156,17 @@ def test_what_cannot_be_served_is_one_line_and_exit_2(arguments: tuple[str, ...]
     assert (done.returncode, done.stdout) == (2, "")
     assert told in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
+
+
+@requirement("ujmw:settings")
+async def test_how_ujmw_writes_enums_and_faults_is_an_option() -> None:
+    arguments = ("--connector", "fake", "--ujmw-enums", "numbers", "--hide-fault-details")
+    with anyio.fail_after(20), running(*arguments) as (_, line):
+        url = url_in(line)
+        service, headers = f"{url}/ujmw/IConversationalLLM", {"Authorization": f"Bearer {find_local_token(url)}"}
+        with httpx2.Client(trust_env=False, headers=headers) as client:
+            capabilities = client.post(f"{service}/GetCapabilities", json={}).json()["return"]
+            fault = client.post(f"{service}/CancelTurn", json={"conversationId": "c_0", "turnId": "t"}).json()["fault"]
+
+    assert isinstance(capabilities["callIds"], int)
+    assert fault == "[unknown_conversation] the call failed; the server's log has the details"

@@ -74,4 +74,13 @@ SURFACES = (
     Requirement("mcp-server:stdio", "On stdio the protocol has stdout alone; EOF ends server and peers.", "R-C3"),
     Requirement("mcp-server:claude", "An MCP client asks the real CLI; its person gives leave to a tool.", "issue 9"),
     Requirement("mcp-server:inspector", "The MCP inspector lists the tools and calls `ask`.", "issue 9"),
+    Requirement("stdio:ready", "The first line says who this is and what may be asked.", "issue 9"),
+    Requirement("stdio:operations", "Every operation is a method with the native wire's values.", "issue 9"),
+    Requirement("stdio:follow", "The items of a followed turn are told as they come, each once.", "issue 9"),
+    Requirement("stdio:cancel", "A parked call holds nobody up and can be given up.", "issue 9"),
+    Requirement("stdio:errors", "Errors have JSON-RPC's number, and our code in their data.", "issue 9"),
+    Requirement("stdio:lines", "A line that is no message is answered and skipped; no other is lost.", "issue 9"),
+    Requirement("stdio:end", "The end of the input, `shutdown` and a stop answer what waits.", "issue 9"),
+    Requirement("stdio:streams", "Stdin and stdout are the protocol's alone; everything else is on stderr.", "issue 9"),
+    Requirement("stdio:claude", "The real CLI calls a stdio client's tool, and ends with its client.", "issue 9"),
 )

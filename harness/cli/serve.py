@@ -1,4 +1,4 @@
-"""`harness serve`: conversations over HTTP. This file only says what may be typed."""
+"""`harness serve`: conversations over HTTP, or over stdin and stdout. This file only says what may be typed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,19 @@ Examples:
   harness serve --connector claude
   harness serve --connector fake --port 8800 -O 'steps=[{"text": "Hi."}]'
   harness run "Hello" --url http://127.0.0.1:8800
+  harness serve --stdio --connector claude
 """
+DEFAULT_HOST = "127.0.0.1"
 
 
 class ServeOutput(StrEnum):
     TEXT = "text"
     JSON = "json"
+
+
+class UjmwEnums(StrEnum):
+    NAMES = "names"
+    NUMBERS = "numbers"
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,9 @@ class ServeArguments:
     max_sessions: int | None
     output: ServeOutput
     print_token: bool
+    stdio: bool
+    ujmw_enums: UjmwEnums
+    hide_fault_details: bool
     skip_canary: bool
     verbose: bool
 
@@ -55,7 +65,7 @@ def serve(
     ] = None,
     host: Annotated[
         str, typer.Option(help="Address to listen on; one that others can reach needs --token-file.")
-    ] = "127.0.0.1",
+    ] = DEFAULT_HOST,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
     token_file: Annotated[
         Path | None,
@@ -93,15 +103,24 @@ def serve(
     ] = None,
     output: Annotated[ServeOutput, typer.Option("-o", "--output", help="What stdout gets.")] = ServeOutput.TEXT,
     print_token: Annotated[bool, typer.Option("--print-token", help="Tell the token on stdout.")] = False,
+    stdio: Annotated[
+        bool, typer.Option("--stdio", help="JSON-RPC on stdin and stdout in place of HTTP, for whoever starts it.")
+    ] = False,
+    ujmw_enums: Annotated[
+        UjmwEnums, typer.Option(help="How UJMW writes enums; 'numbers' is for serializers that read no names.")
+    ] = UjmwEnums.NAMES,
+    hide_fault_details: Annotated[
+        bool, typer.Option("--hide-fault-details", help="A fault of UJMW tells its code only; the log has the rest.")
+    ] = False,
     skip_canary: Annotated[
         bool, typer.Option("--skip-canary", help="Do not try first whether an unknown version of a CLI still asks.")
     ] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
 ) -> None:
-    """Serve conversations over HTTP until Ctrl-C.
+    """Serve conversations over HTTP until Ctrl-C, or with --stdio over stdin and stdout until their end.
 
     Callers bring their own tools, which run on their side. They may not name programs or files of this machine, and
-    work below the current directory only.
+    work below the current directory only; with --stdio the caller is the program that started us, and may.
     """
     from harness.cli.serving import run_server
 
@@ -120,6 +139,9 @@ def serve(
             max_sessions=max_sessions,
             output=output,
             print_token=print_token,
+            stdio=stdio,
+            ujmw_enums=ujmw_enums,
+            hide_fault_details=hide_fault_details,
             skip_canary=skip_canary,
             verbose=verbose,
         )

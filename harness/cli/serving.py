@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import anyio
 import typer
@@ -17,27 +20,42 @@ from harness.cli.interrupts import open_interrupts
 from harness.cli.journals import journal_for
 from harness.cli.logs import set_up_logs
 from harness.cli.policies import policy_in_force
-from harness.cli.serve import ServeArguments, ServeOutput
+from harness.cli.serve import DEFAULT_HOST, ServeArguments, ServeOutput, UjmwEnums
 from harness.cli.values import pairs
 from harness.cli.wrapped import WrappedConnector
 from harness.connector import Connector
 from harness.contract.options import ConversationOptions
 from harness.contract.value import JsonValue
 from harness.conversation.checks import parsed_object
+from harness.errors import InvalidArgument
 from harness.local import LocalHarness
 from harness.policy import Policy
 from harness.registry import Registry
 from harness.server_record import read_token_file
 from harness.settings import Settings
-from harness.surfaces.server import Server, local_token, serve
+from harness.surfaces.app import package_version
+from harness.surfaces.server import Server, connectors_of, local_token, serve
+from harness.surfaces.stdio.descriptors import taken_streams
+from harness.surfaces.stdio.server import serve_stdio
+from harness.surfaces.ujmw.settings import UjmwSettings
+from harness.surfaces.ujmw.surface import ujmw_dialect
+
+Signals: TypeAlias = AsyncIterator[signal.Signals]
+Way: TypeAlias = Callable[[LocalHarness, tuple[str, ...], ServeArguments, Signals], Awaitable[None]]
+"""How callers reach the harness, until they or a signal end it."""
 
 
 def run_server(arguments: ServeArguments) -> None:
     set_up_logs(verbose=arguments.verbose)
-    anyio.run(_serve, arguments)
+    if arguments.stdio:
+        _check_stdio(arguments)
+        with taken_streams() as (incoming, outgoing):
+            anyio.run(_serve, arguments, partial(_serve_stdio, incoming=incoming, outgoing=outgoing))
+    else:
+        anyio.run(_serve, arguments, _serve_http)
 
 
-async def _serve(arguments: ServeArguments) -> None:
+async def _serve(arguments: ServeArguments, way: Way) -> None:
     configuration = read_configuration(arguments.config)
     force = policy_in_force(arguments.policy, configuration, Path.cwd())
     for remark in force.remarks:
@@ -47,25 +65,76 @@ async def _serve(arguments: ServeArguments) -> None:
     journal = journal_for(arguments.store, configuration.journal)
     names = arguments.connectors or (await first_usable(),)
     registry = await registry_of(names, pairs(arguments.options), flies_canary=not arguments.skip_canary)
-    tokens = (local_token(read_token_file(arguments.token_file)),) if arguments.token_file else ()
     with open_interrupts() as signals:
-        async with (
-            LocalHarness(
-                registry, default_connector=names[0], settings=settings, policy=policy, store=journal
-            ) as harness,
-            serve(
-                harness,
-                host=arguments.host,
-                port=arguments.port,
-                tokens=tokens,
-                connectors=names,
-                allowed_hosts=arguments.allowed_hosts,
-                allowed_origins=arguments.allowed_origins,
-            ) as server,
-        ):
-            _announce(server, names, arguments)
-            async for _ in signals:
-                break
+        async with LocalHarness(
+            registry, default_connector=names[0], settings=settings, policy=policy, store=journal
+        ) as harness:
+            await way(harness, names, arguments, signals)
+
+
+async def _serve_http(
+    harness: LocalHarness, names: tuple[str, ...], arguments: ServeArguments, signals: Signals
+) -> None:
+    tokens = (local_token(read_token_file(arguments.token_file)),) if arguments.token_file else ()
+    ujmw = UjmwSettings(
+        hide_fault_details=arguments.hide_fault_details, enums_as_integers=arguments.ujmw_enums == UjmwEnums.NUMBERS
+    )
+    async with serve(
+        harness,
+        host=arguments.host,
+        port=arguments.port,
+        tokens=tokens,
+        connectors=names,
+        also=[ujmw_dialect(ujmw)],
+        allowed_hosts=arguments.allowed_hosts,
+        allowed_origins=arguments.allowed_origins,
+    ) as server:
+        _announce(server, names, arguments)
+        async for _ in signals:
+            break
+
+
+async def _serve_stdio(
+    harness: LocalHarness,
+    names: tuple[str, ...],
+    arguments: ServeArguments,
+    signals: Signals,
+    *,
+    incoming: int,
+    outgoing: int,
+) -> None:
+    stopping = anyio.Event()
+
+    async def stop_on_signal() -> None:
+        async for _ in signals:
+            stopping.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(stop_on_signal)
+        await serve_stdio(
+            harness, connectors_of(names), incoming, outgoing, version=package_version(), stopping=stopping
+        )
+        group.cancel_scope.cancel()
+
+
+def _check_stdio(arguments: ServeArguments) -> None:
+    """Raises:
+    InvalidArgument: something was typed that only HTTP has.
+    """
+    of_http = {
+        "--host": arguments.host != DEFAULT_HOST,
+        "--port": arguments.port != 0,
+        "--token-file": arguments.token_file is not None,
+        "--allowed-host": bool(arguments.allowed_hosts),
+        "--allowed-origin": bool(arguments.allowed_origins),
+        "--output": arguments.output != ServeOutput.TEXT,
+        "--print-token": arguments.print_token,
+        "--ujmw-enums": arguments.ujmw_enums != UjmwEnums.NAMES,
+        "--hide-fault-details": arguments.hide_fault_details,
+    }
+    typed = [f"'{name}'" for name, is_typed in of_http.items() if is_typed]
+    if typed:
+        raise InvalidArgument(f"{', '.join(typed)} and '--stdio' do not go together: leave one of them out")
 
 
 def _announce(server: Server, names: tuple[str, ...], arguments: ServeArguments) -> None:

@@ -71,7 +71,7 @@ async def serve(
     served = Served(
         harness,
         waiters,
-        connectors=tuple(ConnectorInfo(name=name, is_default=number == 0) for number, name in enumerate(connectors)),
+        connectors=connectors_of(connectors),
         heartbeat_seconds=heartbeat_seconds,
         max_body_bytes=max_body_bytes,
         compatible=compatible or CompatibleSettings(),
@@ -95,6 +95,11 @@ async def serve(
             async with _running(app, listener, waiters):
                 yield Server(url, tokens, waiters)
             group.cancel_scope.cancel()
+
+
+def connectors_of(names: Sequence[str]) -> tuple[ConnectorInfo, ...]:
+    """As callers are told them: the first is the default."""
+    return tuple(ConnectorInfo(name=name, is_default=number == 0) for number, name in enumerate(names))
 
 
 def local_token(secret: str | None = None, directory: Path | None = None) -> Token:
