@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from contract_tests.requirements.anthropic_surface import ANTHROPIC_SURFACE
 from contract_tests.requirements.bridge import BRIDGE
 from contract_tests.requirements.claude import CLAUDE
 from contract_tests.requirements.cli import CLI
@@ -50,6 +51,7 @@ def requirement(*ids: str) -> pytest.MarkDecorator:
 
 REQUIREMENTS: dict[str, Requirement] = _by_id(
     [
+        *ANTHROPIC_SURFACE,
         *BRIDGE,
         *CLAUDE,
         *CLI,
