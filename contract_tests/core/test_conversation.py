@@ -23,7 +23,16 @@ from contract_tests.core.conversations import (
 from contract_tests.llm_suite import TOOLS, Peer, begin, is_over, is_waiting, results, say, texts, to_end, until
 from contract_tests.requirements import requirement
 from harness.connector import SessionGone, TurnSink
-from harness.contract import ConversationOptions, HostResponse, RequestOpened, as_content
+from harness.contract import (
+    ConversationOptions,
+    HistoryMessage,
+    HistoryRole,
+    HostResponse,
+    RequestOpened,
+    ToolCall,
+    ToolResult,
+    as_content,
+)
 from harness.errors import (
     AlreadyAnswered,
     ConnectorUnavailable,
@@ -110,6 +119,21 @@ async def test_a_call_id_that_a_peer_repeats_gets_a_suffix_and_its_answer_goes_t
         ("c~2", as_content("of the second")),
         ("c", as_content("of the first")),
     ]
+
+
+@requirement("conversation:ids:repeated")
+async def test_a_call_id_that_the_history_has_already_is_a_repeated_one(store: MemoryStore | None) -> None:
+    past = ToolCall(call_id="c", tool_name="clock")
+    history = [
+        HistoryMessage(role=HistoryRole.USER, content=as_content("When?")),
+        HistoryMessage(role=HistoryRole.ASSISTANT, tool_calls=[past]),
+        HistoryMessage(role=HistoryRole.USER, tool_results=[ToolResult(call_id="c", content=as_content("noon"))]),
+    ]
+    async with open_house([[{"calls": [{"name": "clock", "id": "c"}]}]], store=store) as llm:
+        ids = await begin(llm, history=history)
+        state, _ = await until(llm, ids, is_waiting)
+        await llm.cancel_turn(*ids)
+    assert [(one.request_id, one.call_id) for one in state.pending_requests] == [("c~2", "c")]
 
 
 @requirement("conversation:answers:rejected-list")

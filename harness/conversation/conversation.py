@@ -31,7 +31,7 @@ from harness.contract.usage import UsageInfo, add_usage
 from harness.contract.value import JsonValue
 from harness.conversation import checks
 from harness.conversation.deadlines import Clock
-from harness.conversation.identities import Identities
+from harness.conversation.identities import Identities, call_ids_in
 from harness.conversation.journal import Journal
 from harness.conversation.recovery import CONTINUED_AFTER_LOSS, Past, PastTurn, continuation, open_calls, past_of
 from harness.conversation.running_turn import AnswersFirst, RunningTurn
@@ -90,7 +90,7 @@ class Conversation:
         self._journal: Journal | None = None
         self._store: Store | None = None
         self._memory = SessionMemory()
-        self._identities = Identities()
+        self._identities = Identities(call_ids_in(record.options.history))
         self._turns = TurnList(settings.kept_turns)
         self._sessions = SessionLoop(self, self._turns, group, settings.idle_ttl_seconds)
         self._continued: str | None = None
@@ -112,7 +112,8 @@ class Conversation:
         self._memory.journal = self._journal
         if past.delegation_json is not None:
             self._delegation = Delegation.model_validate_json(past.delegation_json)
-        self._identities = Identities(request for turn in past.turns.values() for request in turn.requests())
+        asked = [request for turn in past.turns.values() for request in turn.requests()]
+        self._identities = Identities([*call_ids_in(self.options.history), *asked])
         earlier = None
         for number, turn in enumerate(past.turns.values(), 1):
             if number > len(past.turns) - self._settings.kept_turns:

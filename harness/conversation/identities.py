@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from harness.contract.options import HistoryMessage
 from harness.contract.requests import HostRequest, RequestKind
 
 _PREFIX = {RequestKind.APPROVAL: "a", RequestKind.USER_QUESTION: "q"}
+
+
+def call_ids_in(history: Iterable[HistoryMessage]) -> list[str]:
+    """Ids that a conversation was begun with; whoever knows the history knows them as other calls."""
+    return [call.call_id for message in history for call in message.tool_calls]
 
 
 class Identities:
