@@ -24,6 +24,8 @@ _SETTINGS: Mapping[str, object] = {
     # no traffic but the model's: without these two Codex fetches a list of plugins from the internet at its first start
     "features.plugins": False,
     "features.apps": False,
+    # it would warn of the features that we turn on, before the first turn or in it
+    "suppress_unstable_features_warning": True,
     "check_for_update_on_startup": False,
     "analytics.enabled": False,
     "feedback.enabled": False,

@@ -29,6 +29,7 @@ _PLAN_STATUS = {"inProgress": "in_progress", "completed": "completed"}
 _WITHOUT_NEWS = frozenset(
     {
         *("thread/started", "thread/status/changed", "thread/readState/changed", "thread/name/updated"),
+        *("thread/goal/cleared",),
         *("thread/settings/updated", "thread/environment/connected", "turn/started", "turn/diff/updated"),
         *("item/plan/delta", "item/commandExecution/outputDelta", "item/fileChange/outputDelta"),
         *("item/fileChange/patchUpdated", "item/mcpToolCall/progress", "item/commandExecution/terminalInteraction"),

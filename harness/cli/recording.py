@@ -14,8 +14,9 @@ from harness.cli.failures import complain
 from harness.cli.logs import set_up_logs
 from harness.cli.values import pairs
 from harness.cli.verifying import chosen
-from harness.errors import InvalidArgument
-from harness.testing.recording import MAX_BYTES, Recording, record
+from harness.errors import InvalidArgument, NotSupported
+from harness.testing.checks import Divergence
+from harness.testing.recording import MAX_BYTES, Recording, check, record
 from harness.testing.row import Row
 from harness.testing.rows import ROWS
 from harness.testing.scenario import Scenario
@@ -42,14 +43,25 @@ async def _record_all(row: Row, scenarios: Mapping[str, Scenario], options: Mapp
     for scenario in scenarios.values():
         if scenario.name in row.exempt:
             continue
-        with TemporaryDirectory(prefix="harness-record-") as directory:
-            recording = await record(scenario, row, Path(directory), options)
-        if len(recording.lines) < 2:
-            complain(f"{scenario.name}: refused before the CLI was started, nothing to record")
-        elif recording.size > MAX_BYTES:
+        try:
+            recording = await _record(scenario, row, options)
+        except (NotSupported, Divergence) as refusal:
+            if len(scenarios) == 1:
+                raise
+            complain(str(refusal))
+            continue
+        if recording.size > MAX_BYTES:
             complain(f"{scenario.name}: {recording.size} bytes are too many for a recording")
         else:
             typer.echo(str(_keep(recording, row, to)))
+
+
+async def _record(scenario: Scenario, row: Row, options: Mapping[str, Any]) -> Recording:
+    with TemporaryDirectory(prefix="harness-record-") as directory:
+        recording = await record(scenario, row, Path(directory), options)
+    with TemporaryDirectory(prefix="harness-record-") as directory:
+        await check(recording, scenario, row, Path(directory))
+    return recording
 
 
 def _keep(recording: Recording, row: Row, to: Path | None) -> Path:

@@ -57,8 +57,9 @@ class Connection:
             await self._send(h11.Data(data=reply.body))
         await self._send(h11.EndOfMessage())
 
-    async def start_stream(self, headers: Mapping[str, str]) -> None:
-        await self._send(h11.Response(status_code=200, headers=[*headers.items(), ("transfer-encoding", "chunked")]))
+    async def start_stream(self, headers: Mapping[str, str], status: int = 200) -> None:
+        chunked = [*headers.items(), ("transfer-encoding", "chunked")]
+        await self._send(h11.Response(status_code=status, headers=chunked))
 
     async def send_chunk(self, data: bytes) -> None:
         """Send one chunk, on its way before this returns (anyio sets TCP_NODELAY)."""

@@ -28,6 +28,8 @@ Change: TypeAlias = Literal["drop", "double", "delay", "swap", "corrupt"]
 Door: TypeAlias = Literal["event", "answer"]
 CHANGES: tuple[Change, ...] = ("drop", "double", "delay", "swap", "corrupt")
 MARK = "[spoilt]"
+ASKED = "asked"
+"""A request whose session waits for the answer itself."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Passage:
 
     mutation: Mutation | None = None
     events: list[str] = field(default_factory=list[str])
-    answers: int = 0
+    answers: list[str] = field(default_factory=list[str])
+    """How each came in: `delivered`, or `asked` where a session waited for it."""
     has_struck: bool = False
 
     def strikes(self, door: Door, number: int) -> Change | None:
@@ -92,8 +95,8 @@ class _MutatedSession:
         spoilt.release()
 
     def deliver(self, request: HostRequest, response: HostResponse) -> None:
-        change = self._passage.strikes("answer", self._passage.answers)
-        self._passage.answers += 1
+        change = self._passage.strikes("answer", len(self._passage.answers))
+        self._passage.answers.append("delivered")
         if change == "drop":
             return
         self._session.deliver(request, _corrupted_answer(response) if change == "corrupt" else response)
@@ -131,7 +134,26 @@ class _MutatedSink:
             self._sink.emit(*(event for _, event in held))
 
     def ask(self, request: HostRequest) -> AbstractAsyncContextManager[HostResponse]:
-        return self._sink.ask(request)
+        return self._asked(request)
+
+    @asynccontextmanager
+    async def _asked(self, request: HostRequest) -> AsyncGenerator[HostResponse]:
+        """What is dropped is waited for in vain."""
+        change = self._passage.strikes("event", len(self._passage.events))
+        self._passage.events.append(ASKED)
+        if change == "drop":
+            await anyio.sleep_forever()
+        if change == "double":
+            async with self._sink.ask(request):
+                pass
+        if change == "corrupt":
+            request = _corrupted_request(request)
+        async with self._sink.ask(request) as response:
+            change = self._passage.strikes("answer", len(self._passage.answers))
+            self._passage.answers.append(ASKED)
+            if change == "drop":
+                await anyio.sleep_forever()
+            yield _corrupted_answer(response) if change == "corrupt" else response
 
 
 def kind_of(event: TurnEvent) -> str:
@@ -140,10 +162,15 @@ def kind_of(event: TurnEvent) -> str:
 
 
 def mutations_of(passage: Passage) -> list[Mutation]:
-    """Every mutation of what passed in a run."""
-    events = [Mutation("event", number, change) for number in range(len(passage.events)) for change in CHANGES]
-    answers: list[Change] = ["drop", "double", "corrupt"]
-    return events + [Mutation("answer", number, change) for number in range(passage.answers) for change in answers]
+    """Every mutation of what passed in a run; who asks waits, so that neither order nor number can change."""
+    found: list[Mutation] = []
+    for number, kind in enumerate(passage.events):
+        changes: Sequence[Change] = ("drop", "double", "corrupt") if kind == ASKED else CHANGES
+        found += [Mutation("event", number, change) for change in changes]
+    for number, way in enumerate(passage.answers):
+        changes = ("drop", "corrupt") if way == ASKED else ("drop", "double", "corrupt")
+        found += [Mutation("answer", number, change) for change in changes]
+    return found
 
 
 def _changed(event: TurnEvent, change: Change | None) -> list[TurnEvent]:
@@ -162,7 +189,7 @@ def _corrupted(event: TurnEvent) -> TurnEvent:
     """The event with one value that is wrong."""
     match event:
         case RequestRaised(request=request):
-            return RequestRaised(request.model_copy(update={"arguments_json": '{"spoilt":true}', "tool_name": MARK}))
+            return RequestRaised(_corrupted_request(request))
         case RequestWithdrawn():
             return RequestWithdrawn(MARK)
         case UsageReported(usage=usage):
@@ -173,6 +200,10 @@ def _corrupted(event: TurnEvent) -> TurnEvent:
             return dataclasses.replace(event, fields={**fields, **_wrong(fields)})
         case _:
             return event
+
+
+def _corrupted_request(request: HostRequest) -> HostRequest:
+    return request.model_copy(update={"arguments_json": '{"spoilt":true}', "tool_name": MARK})
 
 
 def _wrong(fields: Mapping[str, Any]) -> dict[str, Any]:

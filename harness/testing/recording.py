@@ -1,33 +1,40 @@
-"""Records what a CLI and its connector say to each other, and plays it back without the CLI.
+"""Records what a peer and its connector say to each other, and plays it back without the peer.
 
-A recording is a file of JSON lines: a header with the peer's version and the canonical trace, then for each process its
-start, every line of either side with its time, and its end.
+A recording is a file of JSON lines: a header with the peer's version and the canonical trace, then what was said, each
+with its time. Of a CLI: for each process its start, every line of either side, and its end. Of a provider: for each
+exchange our request, status and headers of the answer, every chunk of it as it was cut, and how it ended.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
-import shlex
 import sys
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from harness.contract.options import ConversationOptions
 from harness.errors import NotSupported
-from harness.testing import canary
-from harness.testing.peers import replay_cli, tee_cli
-from harness.testing.row import Prepared, Row
-from harness.testing.running import Outcome, run_scenario
+from harness.testing import channel_http, channel_stdio
+from harness.testing.checks import Divergence
+from harness.testing.drift import changes
+from harness.testing.peers import tee_cli
+from harness.testing.peers.exchanges import KEY
+from harness.testing.row import MADE_UP_KEY, Row
+from harness.testing.running import Outcome, Verdict, run_scenario
 from harness.testing.scenario import Scenario
 from harness.testing.scrubbing import Scrubber
 
 MAX_BYTES = 400_000
 """A recording that is longer is not worth its place in the wheel."""
+TOO_LARGE = {
+    "large-arguments": "a megabyte of arguments is played live only",
+    "longest-result": "the longest results are played live only",
+}
+"""Scenarios that are not recorded, and why."""
 
 RACES = {
     "cut-stream": "whether the CLI passes on half an answer before it notices the cut is chance",
@@ -35,6 +42,10 @@ RACES = {
     "parallel-calls": "whether the first call is answered before the second one is opened is chance",
 }
 """Scenarios whose trace differs between two runs of the same CLI: compared in replays only."""
+
+
+_KEYS = re.compile("KEY|TOKEN|SECRET")
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -52,44 +63,66 @@ class Recording:
 
 
 async def record(scenario: Scenario, row: Row, directory: Path, connector_options: Mapping[str, Any]) -> Recording:
-    """Plays the scenario on the real peer, with a tee in its pipes.
+    """Plays the scenario on the real peer, with a tee between.
 
     Raises:
-        NotSupported: the row has no program whose pipes could be watched.
+        NotSupported: nothing could be watched: the row has neither program nor provider, or refuses the scenario.
         Divergence: the peer does not keep the contract: nothing to learn from.
     """
-    connector, _ = row.registry().resolve(ConversationOptions(connector=row.name))
-    subject = await canary.subject_of(row, connector, connector_options)
-    if subject is None:
-        raise NotSupported(f"'{row.name}' starts no program: there is nothing to record")
-    log = directory / "traffic.jsonl"
-    tee = _script(directory / "tee", [sys.executable, "-I", tee_cli.__file__, str(log), subject.program])
-    outcome = await run_scenario(scenario, row, directory, {**connector_options, "command": str(tee)})
+    if scenario.name in TOO_LARGE:
+        raise NotSupported(f"'{scenario.name}' is not recorded: {TOO_LARGE[scenario.name]}")
+    channel = channel_stdio if row.is_live else channel_http
+    outcome, said = await channel.watch(scenario, row, directory, connector_options)
+    if outcome.verdict != Verdict.SUPPORTED:
+        raise NotSupported(f"'{scenario.name}' is not recorded: {outcome.verdict}: {outcome.because}")
     scrubber = Scrubber(known_values(directory))
-    raw = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-    traffic = [_scrubbed(json.loads(line), scrubber) for line in raw]
+    traffic = [_scrubbed(one, scrubber) for one in said]
     version = outcome.peer.rpartition(" ")[2]
     header = {"connector": row.name, "scenario": scenario.name, "peer": outcome.peer, "version": version}
-    lines = [json.dumps({**header, "trace": list(outcome.trace)}, ensure_ascii=False), *traffic]
+    lines = [_as_line({**header, "trace": list(outcome.trace)}), *traffic]
     return Recording(scenario.name, outcome.peer, list(outcome.trace), lines)
+
+
+async def check(recording: Recording, scenario: Scenario, row: Row, directory: Path) -> None:
+    """Plays a recording that was just made.
+
+    Raises:
+        Divergence: something in it is chance: it does not give its own trace.
+    """
+    file = directory / "recording.jsonl"
+    file.write_text("\n".join(recording.lines) + "\n", encoding="utf-8")
+    found = (await replay(scenario, row, file, directory)).trace
+    told = changes(recording.trace, found)
+    if told:
+        raise Divergence(f"'{scenario.name}' does not repeat itself, record it again: {told[0]}")
 
 
 def _scrubbed(entry: dict[str, Any], scrubber: Scrubber) -> str:
     """A record with its texts scrubbed; inside them JSON stays JSON."""
-    if "line" in entry:
-        entry["line"] = scrubber.scrub(entry["line"])
-    if "file" in entry:
-        entry |= {"file": scrubber.scrub(entry["file"]), "text": scrubber.scrub(entry["text"])}
+    for name in ("line", "file", "text", "chunk"):
+        if name in entry:
+            entry[name] = scrubber.scrub(entry[name])
     if "start" in entry:
         entry["start"] = [scrubber.scrub(argument) for argument in entry["start"]]
-    return json.dumps(entry, ensure_ascii=False)
+    if "headers" in entry:
+        entry["headers"] = {name: scrubber.scrub(value) for name, value in entry["headers"].items()}
+    return _as_line(entry)
+
+
+def _as_line(value: Mapping[str, Any]) -> str:
+    """Readable, but for half characters, which no file can hold."""
+    line = json.dumps(value, ensure_ascii=False)
+    return json.dumps(value) if _HALF.search(line) else line
 
 
 def known_values(directory: Path) -> dict[str, str]:
-    """Paths of this machine and of this run, by their names."""
+    """Paths of this machine and of this run, and the keys of its environment, by their names."""
     package = str(Path(tee_cli.__file__).parent)
     as_name = re.sub(r"[^A-Za-z0-9]", "-", str(directory))
+    keys = [value for name, value in os.environ.items() if _KEYS.search(name) and len(value) > 7]
     return {
+        **dict.fromkeys([*keys, MADE_UP_KEY], KEY),
+        f"{Path.home()}/": "<home>/",
         str(directory): "<directory>",
         as_name: "<directory-name>",
         sys.executable: "<python>",
@@ -109,32 +142,18 @@ def read_recording(file: Path) -> Recording:
     return Recording(header["scenario"], header["peer"], header["trace"], lines)
 
 
-async def replay(scenario: Scenario, row: Row, file: Path, directory: Path) -> Outcome:
-    """Plays the scenario against the recording: real pipes, no CLI, no model.
+async def replay(scenario: Scenario, row: Row, file: Path, directory: Path, cuts: Sequence[int] = ()) -> Outcome:
+    """Plays the scenario against the recording: real pipes or sockets, no peer, no model.
 
     Raises:
         Divergence: the connector said something else than when this was recorded, or made something else of it.
     """
-    return await run_scenario(scenario, replayed(row, file), directory)
+    return await run_scenario(scenario, replayed(row, file, cuts), directory)
 
 
-def replayed(row: Row, file: Path) -> Row:
-    """The row with the recording in the place of its program."""
-
-    @asynccontextmanager
-    async def prepare(scenario: Scenario, directory: Path) -> AsyncGenerator[Prepared]:
-        state = directory / "processes"
-        stand_in = _script(directory / "stand-in", [sys.executable, "-I", replay_cli.__file__, str(file), str(state)])
-        async with row.prepare(scenario, directory) as prepared:
-            options = json.loads(prepared.options.connector_options_json or "{}")
-            changed = {"connector_options_json": json.dumps({**options, "command": str(stand_in)})}
-            # the model is there for the options only: nobody asks it
-            yield Prepared(prepared.options.model_copy(update=changed))
-
-    return replace(row, prepare=prepare)
-
-
-def _script(path: Path, command: list[str]) -> Path:
-    path.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
-    path.chmod(0o700)
-    return path
+def replayed(row: Row, file: Path, cuts: Sequence[int] = ()) -> Row:
+    """The row with the recording in the place of its peer; `cuts` are the sizes of the pieces in which it speaks."""
+    lines = read_recording(file).lines
+    if any("exchange" in json.loads(line) for line in lines[1:2]):
+        return channel_http.stood_in(row, lines, cuts)
+    return channel_stdio.stood_in(row, file, cuts)

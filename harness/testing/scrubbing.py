@@ -16,12 +16,18 @@ VOLATILE_IDS = (
     r"/[\w./-]+/\d+\.sock\b",
 )
 """UUIDs, the ids of a scripted model, request ids of ours, directories for a moment, sockets."""
-VOLATILE_NUMBERS = re.compile(
-    r'("(?:duration_ms|duration_api_ms|ttft_ms|ttft_stream_ms|time_to_request_ms|startedAt|timestamp_ms|sentAtMs|pid|uptime_ms'
-    r'|elapsed_time_seconds|tool_duration_ms)":\s?)-?\d+(?:\.\d+)?'
+VOLATILE_FIELDS = (
+    *("duration_ms", "duration_api_ms", "durationMs", "elapsed_time_seconds", "tool_duration_ms", "uptime_ms"),
+    *("ttft_ms", "ttft_stream_ms", "time_to_request_ms", "timestamp_ms", "create_time", "pid"),
+    *("startedAt", "startedAtMs", "completedAt", "completedAtMs", "createdAt", "updatedAt", "recencyAt"),
+    *("emittedAtMs", "sentAtMs"),
 )
+"""Members of a peer's JSON whose number is a time or a process."""
+_NUMBERS = re.compile(rf'("(?:{"|".join(VOLATILE_FIELDS)})":\s?)-?\d+(?:\.\d+)?')
+_MACHINE = re.compile(r'("serverName":\s?)"[^"]*"')
 _TIMES = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
-_PORTS = re.compile(r"127\.0\.0\.1:\d+")
+_DAYS = re.compile(r"/20\d\d/\d\d/\d\d/rollout-20\d\d-\d\d-\d\dT\d\d-\d\d-\d\d")
+_PORTS = re.compile(r"(?<=127\.0\.0\.1:)\d+")
 _IDS = re.compile("|".join(VOLATILE_IDS))
 
 
@@ -32,13 +38,15 @@ class Scrubber:
         """`values` are known by heart: value -> name, such as the path of a temporary directory."""
         self._values = dict(sorted(values.items(), key=lambda one: -len(one[0])))
         self._ids: dict[str, str] = {}
+        self._ports: dict[str, str] = {}
 
     def scrub(self, text: str) -> str:
         for value, name in self._values.items():
             text = text.replace(value, name)
         text = _IDS.sub(self._name_of, text)
-        text = VOLATILE_NUMBERS.sub(r"\g<1>0", text)
-        text = _PORTS.sub("127.0.0.1:0", text)
+        text = _MACHINE.sub(r'\g<1>"<machine>"', _NUMBERS.sub(r"\g<1>0", text))
+        text = _PORTS.sub(lambda found: self._ports.setdefault(found[0], f"<port {len(self._ports) + 1}>"), text)
+        text = _DAYS.sub("/2026/01/01/rollout-2026-01-01T00-00-00", text)
         return _TIMES.sub("2026-01-01T00:00:00Z", text)
 
     def _name_of(self, found: re.Match[str]) -> str:

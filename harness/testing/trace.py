@@ -66,6 +66,8 @@ def _joined(items: Iterator[OutputItem]) -> list[dict[str, Any]]:
             if earlier is not value:
                 earlier["text"] += value["text"]
                 continue
+        if item.kind == "turn_ended" and value.get("error"):
+            value["error"] = _without_stderr(value["error"])
         if item.kind == "notice" and value["code"] in _TELLS_CIRCUMSTANCES:
             del value["text"]
         elif item.kind == "notice":
@@ -76,6 +78,16 @@ def _joined(items: Iterator[OutputItem]) -> list[dict[str, Any]]:
         else:
             values.insert(next(n for n, one in enumerate(values, 1) if one is deltas), value)
     return values
+
+
+def _without_stderr(error: dict[str, Any]) -> dict[str, Any]:
+    """What a peer complained of before it was lost is about this machine and this run."""
+    detail = json.loads(error.get("detail_json") or "{}")
+    last = str(detail.pop("stderr_tail", None) or "").strip().rpartition("\n")[2]
+    if not last:
+        return error
+    message = error["message"].partition(f": {last[:20]}")[0]
+    return {**error, "message": message, "detail_json": json.dumps(detail)}
 
 
 def _line(value: dict[str, Any], names: dict[str, str]) -> str:

@@ -1,6 +1,7 @@
 """Plays a recorded CLI over real pipes. Standard library only; run by path.
 
-replay_cli.py RECORDING STATE [ARGUMENT...]: STATE is a file that the processes of one conversation pass on.
+replay_cli.py RECORDING STATE SIZES [ARGUMENT...]: STATE is a file that the processes of one conversation pass on, SIZES
+are those of the pieces in which it speaks, such as `7,1,300`; empty: line by line.
 
 What we send is matched by meaning: parsed JSON, ids bound to those of the recording when they first appear. What does
 not fit ends the process with code 97 and says precisely where.
@@ -8,20 +9,28 @@ not fit ends the process with code 97 and says precisely where.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
+import select
 import signal
 import sys
+import termios
+import time
+from array import array
+from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 Json: TypeAlias = Any
 Object: TypeAlias = "dict[str, Json]"
 DIVERGED = 97
+COMPLAINTS = ".complaints"
 _AHEAD = 6
 """So many of our messages may come in another order than recorded."""
-_ID = re.compile(r"<id \d+>|<directory>|<directory-name>|<python>|<harness>")
+_TOGETHER_MS = 1
+_ID = re.compile(r"<(?:id|port) \d+>|<directory>|<directory-name>|<python>|<harness>|<key>|<home>")
 
 
 class Difference(Exception):
@@ -56,7 +65,7 @@ class Names:
             raise Difference(f"at '{path}': missing {gone}, unexpected {new}")
         bound: dict[str, str] = {}
         for key in recorded:
-            bound |= self.match(recorded[key], found[key], f"{path}/{key}")
+            _join(bound, self.match(recorded[key], found[key], f"{path}/{key}"), f"{path}/{key}")
         return bound
 
     def _lists(self, recorded: list[Json], found: list[Json], path: str) -> dict[str, str]:
@@ -64,7 +73,7 @@ class Names:
             raise Difference(f"at '{path}': expected {len(recorded)} entries, got {len(found)}")
         bound: dict[str, str] = {}
         for number, (one, other) in enumerate(zip(recorded, found, strict=True)):
-            bound |= self.match(one, other, f"{path}/{number}")
+            _join(bound, self.match(one, other, f"{path}/{number}"), f"{path}/{number}")
         return bound
 
     def spoken(self, text: str) -> str:
@@ -77,11 +86,19 @@ class Names:
         match = re.fullmatch(pattern, found, re.DOTALL)
         if match is None:
             raise Difference(f"at '{path}': expected {_shown(recorded)}, got {_shown(found)}")
-        bound = dict(zip(names, match.groups(), strict=True))
-        for name, value in bound.items():
+        bound: dict[str, str] = {}
+        for name, value in zip(names, match.groups(), strict=True):
+            _join(bound, {name: value}, path)
             if self.live.get(name, value) != value:
                 raise Difference(f"at '{path}': expected the id {self.live[name]!r}, got {value!r}")
         return bound
+
+
+def _join(bound: dict[str, str], more: dict[str, str], path: str) -> None:
+    """One name means one thing in a message."""
+    for name, value in more.items():
+        if bound.setdefault(name, value) != value:
+            raise Difference(f"at '{path}': expected '{name}' to be {bound[name]!r} again, got {value!r}")
 
 
 def _shown(value: Json) -> str:
@@ -123,16 +140,56 @@ def records_of_run(recording: str, state: State) -> tuple[Object, list[Object]]:
 
 
 def complain(text: str) -> None:
-    sys.stderr.write(f"replay diverged: {text}\n")
+    """To the connector, which may hide it, and beside the state, where the replay looks."""
+    told = f"replay diverged: {text}"
+    with Path(f"{sys.argv[2]}{COMPLAINTS}").open("a", encoding="utf-8") as complaints:
+        complaints.write(told + "\n")
+    sys.stderr.write(told + "\n")
     sys.stderr.flush()
     os._exit(DIVERGED)
+
+
+class Voice:
+    """Writes to stdout: what was said at one time together, or in pieces of these sizes in turn."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        self._sizes = cycle(sizes) if sizes else None
+        self._said = bytearray()
+        self._at = 0
+
+    def say(self, text: str, at: int) -> None:
+        if self._sizes is None and at - self._at > _TOGETHER_MS:
+            self.flush()
+            wait_until_read(sys.stdout.fileno())
+        self._at = at
+        self._said += text.encode("utf-8", "surrogateescape")
+
+    def flush(self) -> None:
+        said, self._said = memoryview(bytes(self._said)), bytearray()
+        while said:
+            size = len(said) if self._sizes is None else next(self._sizes)
+            sys.stdout.buffer.write(said[:size])
+            sys.stdout.buffer.flush()
+            said = said[size:]
+            if said:
+                wait_until_read(sys.stdout.fileno())
+
+
+def wait_until_read(pipe: int) -> None:
+    """What lies in the pipe together would be read together. Nothing tells a writer that its pipe is empty."""
+    unread, reader = array("i", [1]), select.poll()
+    reader.register(pipe, 0)  # tells only that it is gone
+    while unread[0] and not reader.poll(0):
+        fcntl.ioctl(pipe, termios.FIONREAD, unread)
+        time.sleep(0.0001)
 
 
 class Replay:
     """One process of the recording."""
 
-    def __init__(self, records: list[Object], state: State) -> None:
+    def __init__(self, records: list[Object], state: State, voice: Voice) -> None:
         self._state = state
+        self._voice = voice
         self._records = records
         self._open = [number for number, record in enumerate(records) if record.get("from") == "host"]
         self._at = 0
@@ -144,11 +201,14 @@ class Replay:
         while self._at < wanted:
             record = self._records[self._at]
             if record.get("from") == "peer":
-                sys.stdout.write(self.names.spoken(record["line"]) + "\n")
+                self._voice.say(self.names.spoken(record["line"]) + "\n", at=record["at"])
+            elif record.get("from") == "stderr":
+                sys.stderr.write(self.names.spoken(record["line"]) + "\n")
+                sys.stderr.flush()
             elif "file" in record:
                 self._write(Path(self.names.spoken(record["file"])), self.names.spoken(record["text"]))
             self._at += 1
-        sys.stdout.flush()
+        self._voice.flush()
 
     def _write(self, file: Path, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -181,7 +241,7 @@ class Replay:
 
 
 def main() -> None:
-    recording, state_path, *arguments = sys.argv[1:]
+    recording, state_path, sizes, *arguments = sys.argv[1:]
     if "--version" in arguments:
         print(json.loads(Path(recording).read_text(encoding="utf-8").partition("\n")[0])["version"])
         return
@@ -189,7 +249,7 @@ def main() -> None:
     directory = str(Path(state_path).parent)
     state.live |= {"<directory>": directory, "<directory-name>": re.sub(r"[^A-Za-z0-9]", "-", directory)}
     _, records = records_of_run(recording, state)
-    replay = Replay(records, state)
+    replay = Replay(records, state, Voice([int(size) for size in sizes.split(",") if size]))
     try:
         replay.names.live.update(replay.names.match(records[0]["start"], arguments, "argv"))
     except Difference as difference:

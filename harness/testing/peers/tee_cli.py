@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import IO
 
+_LAST_WORDS_SECONDS = 0.5
 _QUESTIONS = ({"--version"}, {"auth", "status"})
 
 
@@ -62,8 +63,9 @@ def main() -> None:
         os.execv(program, [program, *arguments])
     log = Log(log_path)
     log.add(start=arguments)
-    child = subprocess.Popen([program, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert child.stdin is not None and child.stdout is not None
+    pipe = subprocess.PIPE
+    child = subprocess.Popen([program, *arguments], stdin=pipe, stdout=pipe, stderr=pipe)
+    assert child.stdin is not None and child.stdout is not None and child.stderr is not None
 
     def pass_on(number: int, _: object) -> None:
         child.send_signal(number)
@@ -71,8 +73,11 @@ def main() -> None:
     signal.signal(signal.SIGTERM, pass_on)
     signal.signal(signal.SIGINT, pass_on)
     threading.Thread(target=copy, args=(sys.stdin.buffer, child.stdin, log, "host"), daemon=True).start()
+    errors = threading.Thread(target=copy, args=(child.stderr, sys.stderr.buffer, log, "stderr"), daemon=True)
+    errors.start()
     copy(child.stdout, sys.stdout.buffer, log, "peer")
     code = child.wait()
+    errors.join(_LAST_WORDS_SECONDS)  # a grandchild may hold the pipe
     log.add(exit=code)
     os._exit(code if code >= 0 else 128 - code)
 
