@@ -18,6 +18,7 @@ from contract_tests.requirements.connectors import CONNECTORS
 from contract_tests.requirements.entry import Requirement
 from contract_tests.requirements.field import FIELD
 from contract_tests.requirements.model_loop import MODEL_LOOP
+from contract_tests.requirements.openai_surface import OPENAI_SURFACE
 from contract_tests.requirements.orchestrator import ORCHESTRATOR
 from contract_tests.requirements.policy import POLICY
 from contract_tests.requirements.processes import PROCESSES
@@ -59,6 +60,7 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         *CONNECTORS,
         *FIELD,
         *MODEL_LOOP,
+        *OPENAI_SURFACE,
         *ORCHESTRATOR,
         *POLICY,
         *PROCESSES,

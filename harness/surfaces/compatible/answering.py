@@ -28,10 +28,6 @@ from harness.wire.json_text import read_plain
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
-FIRST_LOOK_SECONDS = 1.0
-"""A stream's headers wait so long for a first part: what fails at once is an HTTP status."""
-PATIENCE_SECONDS = 45.0
-"""A reply in one piece has its status after so long at the latest; white space then keeps the line busy."""
 _READ_BY = ("stream", "stream_options")
 _LAST_WORDS_SECONDS = 1.0
 
@@ -133,7 +129,7 @@ def _nobody() -> Response:
 
 async def _streamed(call: Call, wire: Wire, request: ModelRequest, reply: Reply) -> Response:
     async with call.served.waiters.parked(call.http_request.receive):
-        with reply.read(), anyio.move_on_after(FIRST_LOOK_SECONDS):
+        with reply.read(), anyio.move_on_after(call.served.compatible.first_look_seconds):
             await reply.has_grown(0)
     if reply.has_failed and len(reply.parts) == 1:
         await reply.whole()  # raises
@@ -142,7 +138,7 @@ async def _streamed(call: Call, wire: Wire, request: ModelRequest, reply: Reply)
 
 async def _whole(call: Call, wire: Wire, request: ModelRequest, reply: Reply) -> Response:
     async with call.served.waiters.parked(call.http_request.receive):
-        with reply.read(), anyio.move_on_after(PATIENCE_SECONDS) as patience:
+        with reply.read(), anyio.move_on_after(call.served.compatible.patience_seconds) as patience:
             await reply.whole_or_broken()
     if reply.is_over:
         body = _encoded(wire.whole(request, reply, await reply.whole()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from harness.contract.content import text_of
 from harness.contract.output import (
@@ -32,6 +33,9 @@ from harness.surfaces.compatible.exchange import (
 )
 from harness.surfaces.compatible.reply_usage import usage_between
 
+_Saying: TypeAlias = type[TextPart] | type[ThinkingPart]
+_GAP = "\n\n"
+"""Between two items of one reply."""
 _ENDS: dict[str | None, ReplyEnd] = {
     StopReason.MAX_TOKENS: ReplyEnd.MAX_TOKENS,
     StopReason.MAX_TURNS: ReplyEnd.MAX_TOKENS,
@@ -53,15 +57,14 @@ class TurnReading:
     says_something: bool = False
     """Whether what was read last belongs to the message that the peer is at."""
     _streamed: set[str | None] = field(default_factory=set[str | None])
-    _item: str | None = None
-    _has_text: bool = False
-    _has_thinking: bool = False
+    _last: dict[_Saying, str | None] = field(default_factory=dict[_Saying, str | None])
+    """The item that was told last in this reply, of each kind of part."""
     _held: list[ReplyPart] = field(default_factory=list[ReplyPart])
     _usage: UsageInfo | None = None
     _usage_before: UsageInfo | None = None
 
     def begin_reply(self) -> None:
-        self._has_text = self._has_thinking = False
+        self._last = {}
         self._usage_before = self._usage
 
     def read(self, state: TurnState) -> list[ReplyPart]:
@@ -94,34 +97,38 @@ class TurnReading:
         match item:
             case TextDelta(parent_call_id=None, item_id=item_id, text=text):
                 self._streamed.add(item_id)
-                return self._text(text, item_id)
+                return self._said(TextPart, text, item_id)
             case ThinkingDelta(parent_call_id=None, item_id=item_id, text=text):
-                self.says_something = True
-                gap = "\n\n" if self._has_thinking and item_id != self._item else ""
-                self._has_thinking, self._item = True, item_id
-                return [ThinkingPart(gap + text, item_id)]
+                return self._said(ThinkingPart, text, item_id)
             case Message(parent_call_id=None, item_id=item_id, content=content):
                 if item_id in self._streamed:  # it repeats what came piece by piece
                     if item_id is None:
                         self._streamed.discard(None)
                     return []
-                return self._text(text_of(content), item_id)
+                return self._said(TextPart, text_of(content), item_id)
             case ItemDiscarded(item_id=str(item_id)):
                 self._streamed.discard(item_id)
-                return [DiscardedPart(item_id)]
+                return [*self._closed(item_id), DiscardedPart(item_id)]
             case RequestOpened():
                 self.says_something = True
                 return []
             case _:
                 return []
 
-    def _text(self, text: str, item_id: str | None) -> list[ReplyPart]:
+    def _said(self, kind: _Saying, text: str, item_id: str | None) -> list[ReplyPart]:
         self.says_something = True
         if not text:
             return []
-        gap = "\n\n" if self._has_text and item_id != self._item else ""
-        self._has_text, self._item = True, item_id
-        return [TextPart(gap + text, item_id)]
+        gap = [kind(_GAP, self._last[kind])] if self._last.get(kind, item_id) != item_id else []
+        self._last[kind] = item_id
+        return [*gap, kind(text, item_id)]
+
+    def _closed(self, item_id: str) -> list[ReplyPart]:
+        """For those who have seen it, what is discarded ends with a gap, which goes with it for all others."""
+        kinds = [kind for kind, last in self._last.items() if last == item_id]
+        for kind in kinds:
+            del self._last[kind]
+        return [kind(_GAP, item_id) for kind in kinds]
 
     def _last_words(self, state: TurnState) -> list[ReplyPart]:
         held = self.called()
