@@ -12,7 +12,9 @@ import anyio.to_thread
 import pytest
 from mcp import Client, StdioServerParameters
 
-from contract_tests.cli.command import HARNESS, Shell
+from connectors.claude import ClaudeOptions
+from connectors.claude.installed import find_program
+from contract_tests.cli.command import HARNESS, Shell, fake
 from contract_tests.cli.test_claude import claude
 from contract_tests.cli.test_mcp import HELLO, INITIALIZED, call_of_ask, piped, say
 from contract_tests.connectors.claude.cli import MODEL, needs_cli
@@ -61,6 +63,40 @@ async def test_a_person_at_the_client_decides_what_the_cli_runs(shell: Shell, er
     assert {call.call_id: call.is_error for call in model.requests[2].past_calls} == {"toolu_a": False, "toolu_b": True}
     assert "waits for leave: Bash(touch allowed)" in heard
     assert any(message.startswith("claude ") for message in heard)
+
+
+@requirement("mcp-server:claude")
+async def test_the_cli_itself_is_a_client_and_its_model_asks_another_agent(shell: Shell) -> None:
+    # in this mode it shows forms to nobody, and says that they were cancelled
+    steps = [{"text": "Rain "}, {"approval": {"tool": "Bash", "id": "p"}}, {"text": "({{results.p}})."}]
+    server = {
+        "command": HARNESS,
+        "args": ["mcp", *fake(*steps), "--tools", "ask"],
+        "env": {"HARNESS_STORE": "memory"},
+    }
+    config = shell.directory / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"agents": server}}))
+    call = {"name": "mcp__agents__ask", "arguments": {"message": "How is Oslo?"}, "id": "toolu_a"}
+    async with open_scripted_model([{"calls": [call]}, {"text": "Done."}]) as model:
+        command = [
+            find_program(ClaudeOptions(), {"PATH": "/usr/bin:/bin"}),
+            *("-p", "Go.", "--model", MODEL, "--mcp-config", str(config), "--strict-mcp-config"),
+            *("--allowedTools", "mcp__agents__ask"),
+        ]
+        environment = {
+            **shell.environment_of_commands(),
+            "ANTHROPIC_BASE_URL": model.url,
+            "ANTHROPIC_API_KEY": "sk-made-up",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }
+        with anyio.fail_after(90):
+            done = await anyio.run_process(command, cwd=shell.directory, env=environment, check=False)
+
+    assert (done.returncode, done.stdout.decode().strip()) == (0, "Done.")
+    [heard] = model.requests[-1].past_calls
+    answer = json.loads((heard.result or "").partition("\n")[0])
+    assert (heard.is_error, answer["text"], answer["stop_reason"]) == (False, "Rain (deny).", "end_turn")
+    assert answer["calls"][0]["refusal_kind"] == "approval_unavailable"
 
 
 @requirement("mcp-server:stdio", "mcp-server:claude")

@@ -58,7 +58,7 @@ async def test_a_person_at_the_client_gives_leave(way: str, era: str) -> None:
     ("answer", "kind", "why"),
     [
         ("decline", "rejected", "A person rejected this."),
-        ("cancel", "rejected", "A person rejected this."),
+        ("cancel", "approval_unavailable", "closed without an answer"),
         ({"decision": "deny", "reason": "Not a."}, "rejected", "Not a."),
         ({}, "approval_unavailable", "The answer was not usable: 'None' is no decision that was offered."),
         ({"decision": "whatever"}, "approval_unavailable", "The answer was not usable"),
@@ -111,6 +111,24 @@ async def test_many_things_are_asked_one_after_the_other(way: str, era: str) -> 
         result = await ask(client)
     assert [form.message.rpartition(" ")[2] for form in person.asked] == [f"Tool{number}" for number in range(5)]
     assert told(result)[0] == "allow_once deny"
+
+
+@every_way
+@requirement("mcp-server:elicitation")
+async def test_always_means_until_this_answer_is_complete(way: str, era: str) -> None:
+    options = [{"id": "y", "kind": "allow_once"}, {"id": "n", "kind": "deny"}]
+    asks = {"approval": {"tool": "Bash", "arguments": {"command": "ls"}, "options": options}}
+    person = Filling({"decision": "always_in_this_conversation"}, {"decision": "n"}, {"decision": "n"})
+    script = {"turns": [[asks, asks, {"text": "done"}]], "repeat": True}
+    async with open_client(way, era, script, person=person) as client:
+        first = await ask(client)
+        second = await ask(client, conversation_id=facts(first)["conversation_id"])
+
+    offered = person.asked[0].requested_schema["properties"]["decision"]["oneOf"]
+    assert offered[-1]["title"] == "always, until this answer is complete: Bash(ls)"
+    assert [outcome for _, _, outcome, _ in _calls(first)] == ["ok", "ok"]
+    assert [outcome for _, _, outcome, _ in _calls(second)] == ["refused", "refused"]
+    assert len(person.asked) == 3
 
 
 @every_way

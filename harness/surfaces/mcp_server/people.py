@@ -21,10 +21,9 @@ from harness.surfaces.mcp_server.forms import Form, form_of
 Elicit: TypeAlias = Callable[[Form], Awaitable[types.ElicitResult]]
 """Shows a form to the person at the client. May be cancelled: the request was resolved otherwise."""
 
-_NOBODY = (
-    "Nobody is there to ask: this MCP client does not offer elicitation. Whoever runs the server can allow it "
-    "beforehand, by --policy or --approve."
-)
+_REMEDY = "Whoever runs the server can allow it beforehand, by --policy or --approve."
+_NOBODY = f"Nobody is there to ask: this MCP client does not offer elicitation. {_REMEDY}"
+_NO_ANSWER = f"The client's form was closed without an answer. {_REMEDY}"
 _UNTIL_THE_END = "always, until this answer is complete"
 
 
@@ -79,8 +78,10 @@ class Elicited:
                 result = await self._elicit(form)
             except MCPError as error:
                 return _unasked(request, f"The client could not ask: {error.message}")
-        if result.action != "accept":
+        if result.action == "decline":
             return declined(request, Refusal(RefusalKind.REJECTED, "A person rejected this."))
+        if result.action == "cancel":  # what a client says, too, that shows forms to nobody at the moment
+            return _unasked(request, _NO_ANSWER)
         try:
             response = form.filled_in(result.content)
         except InvalidArgument as error:

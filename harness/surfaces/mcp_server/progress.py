@@ -33,8 +33,9 @@ Report: TypeAlias = Callable[[int, str], Awaitable[None]]
 class Progress:
     """Tells one call's client. What is the same as before is not told again."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, beat_seconds: float = BEAT_SECONDS) -> None:
         self._report = report
+        self._beat_seconds = beat_seconds
         self._count = 0
         self._said = ""
         self._text = ""
@@ -49,7 +50,7 @@ class Progress:
     async def beat(self) -> None:
         """Until it is cancelled."""
         while True:
-            await anyio.sleep(BEAT_SECONDS)
+            await anyio.sleep(self._beat_seconds)
             await self._tell(self._said or "working")
 
     def to(self, report: Report) -> None:
