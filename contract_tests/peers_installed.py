@@ -22,6 +22,7 @@ _PROGRAMS = {
     "gemini": "@google/gemini-cli/bundle/gemini.js",
     "claude-agent-acp": ".bin/claude-agent-acp",
     "codex-acp": ".bin/codex-acp",
+    "acpx": ".bin/acpx",
     "mcp-inspector": ".bin/mcp-inspector",
 }
 _QUICK = frozenset({"claude", "codex", "mcp-inspector"})

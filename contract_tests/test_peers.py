@@ -10,6 +10,7 @@ from contract_tests.requirements import requirement
 def test_every_agent_is_pinned_to_one_version_and_looked_for_where_it_is_installed() -> None:
     versions = pinned_versions()
     assert sorted(versions) == [
+        "acpx",
         "claude-agent-acp",
         "codex",
         "codex-acp",

@@ -108,11 +108,13 @@ class ToolCalls:
     def name_of(self, call_id: str) -> str:
         """The tool's own name where the agent tells it, else what it is titled."""
         call = self.merged(call_id)
-        meta = object_in(object_in(call.get("_meta")).get("claudeCode"))
+        meta = object_in(call.get("_meta"))
+        by_agent = plain_text_in(object_in(meta.get("claudeCode")).get("toolName"))
+        by_harness = plain_text_in(object_in(meta.get("level2-harness")).get("toolName"))
         raw = object_in(call.get("rawInput"))
         prefix = call_id.partition("__")[0] if self._has_prefixed_ids and "__" in call_id else ""
         of_server = plain_text_in(raw.get("tool")) if "server" in raw else ""
-        told = self._names_told.get(call_id) or plain_text_in(meta.get("toolName")) or of_server or prefix
+        told = self._names_told.get(call_id) or by_agent or by_harness or of_server or prefix
         # many begin with the tool's name and go on with what it does
         told = told or self._first_titles.get(call_id, "")
         return told or plain_text_in(call.get("title")) or plain_text_in(call.get("kind")) or "tool"

@@ -7,6 +7,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from harness.cli.acp import EXAMPLES as ACP_EXAMPLES
+from harness.cli.acp import acp
 from harness.cli.bench import build_bench_app
 from harness.cli.demo import EXAMPLES as DEMO_EXAMPLES
 from harness.cli.demo import demo
@@ -74,6 +76,7 @@ def build_app() -> typer.Typer:
     app.command(epilog=DEMO_EXAMPLES)(demo)
     app.command(epilog=SERVE_EXAMPLES)(serve)
     app.command(epilog=MCP_EXAMPLES)(mcp)
+    app.command(epilog=ACP_EXAMPLES)(acp)
     app.command(epilog=DOCTOR_EXAMPLES)(doctor)
     app.command(epilog=VERIFY_EXAMPLES)(verify)
     app.command(epilog=RECORD_EXAMPLES)(record)

@@ -15,6 +15,7 @@ from harness.contract.capabilities import LlmCapabilities, StructuredOutput
 from harness.contract.content import ContentBlock, TextBlock, as_content
 from harness.contract.options import ConversationOptions, TurnOptions
 from harness.contract.output import OutputItem, StopReason
+from harness.contract.tools import ToolDescriptor
 from harness.errors import HarnessError, InvalidArgument, PeerProtocolError
 from harness.orchestrator.completion import Completion
 from harness.orchestrator.lines import ItemLine, Line
@@ -22,6 +23,7 @@ from harness.orchestrator.structured import Mismatch, OutputShape
 from harness.orchestrator.transcript import TurnSoFar
 from harness.orchestrator.turn_host import HostSide, TurnHost
 from harness.orchestrator.turn_record import TurnRecord, completion_of
+from harness.policy import Policy
 
 MessageContent: TypeAlias = str | Sequence[ContentBlock]
 OnItem: TypeAlias = Callable[[OutputItem], Awaitable[None] | None]
@@ -52,6 +54,15 @@ class ConversationHandle:
     @property
     def capabilities(self) -> LlmCapabilities:
         return self._side.capabilities
+
+    @property
+    def tools(self) -> list[ToolDescriptor]:
+        """What this host runs for the model."""
+        return self._side.registry.descriptors
+
+    def use_policy(self, policy: Policy) -> None:
+        """From the next request on this policy decides, also in a turn that runs already."""
+        self._side.desk.use(policy)
 
     async def ask(
         self,

@@ -50,6 +50,10 @@ class PolicyDesk:
         self._desk = desk
         self._remembered: set[tuple[str, str | None]] = set()
 
+    def use(self, policy: Policy) -> None:
+        """From now on this policy decides; what a person allowed for the conversation stays allowed."""
+        self._desk = replace(self._desk, policy=policy)
+
     async def decide(self, request: HostRequest) -> Decision | None:
         """The answer to an approval or a question; null leaves it to another host."""
         call = PolicyCall.of(request, self._desk.connector)
