@@ -37,6 +37,7 @@ class Following:
         self._notify = notify
         self._tasks = tasks
         self._scopes: dict[TurnIds, anyio.CancelScope] = {}
+        self._is_stopped = False
 
     async def check(self, ids: TurnIds, since: int) -> None:
         """Raises:
@@ -46,6 +47,8 @@ class Following:
 
     def follow(self, ids: TurnIds, since: int) -> None:
         self.unfollow(ids)
+        if self._is_stopped:
+            return
         scope = self._scopes[ids] = anyio.CancelScope()
         self._tasks.start_soon(self._tell, ids, since, scope)
 
@@ -55,6 +58,8 @@ class Following:
             scope.cancel()
 
     def stop(self) -> None:
+        """Nothing is told any more, now and in future."""
+        self._is_stopped = True
         for ids in list(self._scopes):
             self.unfollow(ids)
 

@@ -8,11 +8,12 @@ know keeps its names.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import ValidationError
 
@@ -22,6 +23,7 @@ from harness.surfaces.ujmw.shape import ALSO_READ, NOT_READ, READ_AS, reshaped
 from harness.wire.json_text import invalid_value, write_json
 
 V = TypeVar("V", bound=Value)
+Reader: TypeAlias = Callable[[JsonValue], JsonValue]
 
 
 def encode(value: JsonValue, *, enums_as_integers: bool = False) -> JsonValue:
@@ -63,59 +65,95 @@ class _Writer:
         return native
 
     def _members(self, value: Value, native: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        fields, members = type(value).model_fields, dict[str, JsonValue]()
+        spellings, members = _spellings(type(value)), dict[str, JsonValue]()
         for name, member in native.items():
-            if name not in fields:
+            if name not in spellings:
                 members[name] = member
-            elif get_origin(fields[name].annotation) is Literal:
-                members[camel(name)] = pascal(member)
+            elif name == _discriminator_name(type(value)):
+                members[spellings[name]] = pascal(member)
             else:
-                members[camel(name)] = self.written(getattr(value, name), member)
+                members[spellings[name]] = self.written(getattr(value, name), member)
         return reshaped(type(value), members)
+
+
+@cache
+def _spellings(kind: type[Value]) -> Mapping[str, str]:
+    return {name: camel(name) for name in kind.model_fields}
 
 
 def _object(kind: type[Value], value: JsonValue) -> JsonValue:
     """The native members; what is no object stays as it is, and the model says what it should be."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return value
     fields, keeps_others = _fields_of(kind), kind.model_config.get("extra") == "allow"
     native: dict[str, JsonValue] = {}
-    for name, member in cast(Mapping[str, JsonValue], value).items():
+    for name, member in cast(dict[str, JsonValue], value).items():
         field = fields.get(folded(name))
         if field is None:
             if keeps_others:
                 native[name] = member
         elif member is not None:
-            native[field[0]] = _native(field[1], member)
+            native[field.name] = field.read(member)
     return native
 
 
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    read: Reader
+
+
 @cache
-def _fields_of(kind: type[Value]) -> Mapping[str, tuple[str, Any]]:
-    """Field and annotation by the folded name."""
+def _fields_of(kind: type[Value]) -> Mapping[str, _Field]:
+    """By the folded name."""
     own = {folded(name): name for name in kind.model_fields if name not in NOT_READ.get(kind, ())}
     other = {folded(name): field for name, field in ALSO_READ.get(kind, {}).items()}
     return {
-        name: (field, READ_AS.get((kind, field), kind.model_fields[field].annotation))
+        name: _Field(field, _reader(READ_AS.get((kind, field), kind.model_fields[field].annotation)))
         for name, field in {**own, **other}.items()
     }
 
 
-def _native(annotation: Any, value: JsonValue) -> JsonValue:
-    found = _plain_kinds(annotation)
-    if isinstance(value, list):
-        [element] = [get_args(one)[0] for one in found if get_origin(one) in (list, Sequence)] or [Any]
-        return [_native(element, one) for one in cast(list[JsonValue], value)]
-    if isinstance(value, Mapping):
-        members: JsonValue = cast(Mapping[str, JsonValue], value)
-        variant = _variant([one for one in found if _is_a(one, Value)], members)
-        return members if variant is None else _object(variant, members)
-    for one in found:
-        if _is_a(one, Enum):
-            return _word(list(one), value)
-        if get_origin(one) is Literal:
-            return next((word for word in get_args(one) if _is_spelled(word, value)), value)
-    return value
+def _reader(annotation: Any) -> Reader:
+    """What makes a member's native form of what stands for it here."""
+    kinds = _plain_kinds(annotation)
+    elements = [_reader(get_args(kind)[0]) for kind in kinds if get_origin(kind) in (list, Sequence)]
+    read_object = _object_reader([kind for kind in kinds if _is_a(kind, Value)])
+    numbered = [str(member.value) for kind in kinds if _is_a(kind, Enum) for member in kind]
+    discriminators = [word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]
+    words = {folded(word): word for word in (*numbered, *discriminators)}
+
+    def read(value: JsonValue) -> JsonValue:
+        match value:
+            case list() if elements:
+                return [elements[0](one) for one in cast(list[JsonValue], value)]
+            case dict():
+                return read_object(cast(JsonValue, value))
+            case str() if words:
+                return words.get(folded(value), value)
+            case bool():
+                return value
+            case int() if 0 <= value < len(numbered):
+                return numbered[value]
+            case _:
+                return value
+
+    return read
+
+
+def _object_reader(variants: Sequence[type[Value]]) -> Reader:
+    """By the discriminator; what has an unknown one is for the variant without."""
+    by_word = {folded(word): kind for kind in variants if (word := _discriminator(kind)) is not None}
+    others = variants if len(variants) == 1 else [kind for kind in variants if _discriminator(kind) is None]
+    names = {folded(name) for kind in by_word.values() if (name := _discriminator_name(kind)) is not None}
+
+    def read(value: JsonValue) -> JsonValue:
+        said = [member for name, member in value.items() if folded(name) in names and isinstance(member, str)]
+        kind = by_word.get(folded(said[-1])) if said else None
+        kind = kind or next(iter(others), None)
+        return value if kind is None else _object(kind, value)
+
+    return read
 
 
 def _plain_kinds(annotation: Any) -> list[Any]:
@@ -131,34 +169,12 @@ def _is_a(annotation: Any, kind: type) -> bool:
     return isinstance(annotation, type) and get_origin(annotation) is None and issubclass(annotation, kind)
 
 
-def _variant(variants: Sequence[type[Value]], value: Mapping[str, JsonValue]) -> type[Value] | None:
-    """The one whose discriminator the value has; else the one without a discriminator, made for the unknown."""
-    words = {folded(name): member for name, member in value.items()}
-    other: type[Value] | None = None
-    for variant in variants:
-        discriminator = _discriminator_of(variant)
-        if discriminator is None:
-            other = variant
-        elif _is_spelled(discriminator[1], words.get(folded(discriminator[0]))):
-            return variant
-    return other
-
-
 @cache
-def _discriminator_of(kind: type[Value]) -> tuple[str, str] | None:
-    for name, field in kind.model_fields.items():
-        if get_origin(field.annotation) is Literal:
-            return name, get_args(field.annotation)[0]
-    return None
+def _discriminator_name(kind: type[Value]) -> str | None:
+    fields = kind.model_fields.items()
+    return next((name for name, field in fields if get_origin(field.annotation) is Literal), None)
 
 
-def _word(members: Iterable[Enum], value: JsonValue) -> JsonValue:
-    """The contract's word for a member; anything else stays, for a reader of open enums."""
-    known = [str(member.value) for member in members]
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(known):
-        return known[value]
-    return next((word for word in known if _is_spelled(word, value)), value)
-
-
-def _is_spelled(word: str, value: JsonValue) -> bool:
-    return isinstance(value, str) and folded(value) == folded(word)
+def _discriminator(kind: type[Value]) -> str | None:
+    name = _discriminator_name(kind)
+    return None if name is None else get_args(kind.model_fields[name].annotation)[0]
