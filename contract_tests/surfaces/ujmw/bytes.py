@@ -53,6 +53,8 @@ async def sent(server: Server, data: bytes) -> Reply:
                         connection.receive_data(await stream.receive())
                     except anyio.EndOfStream:
                         connection.receive_data(b"")
+                case h11.InformationalResponse():
+                    pass  # the answer to 'Expect: 100-continue'
                 case h11.Response():
                     status = event.status_code
                     headers = {name.decode(): value.decode() for name, value in event.headers}

@@ -80,12 +80,15 @@ async def test_indented_bytes_with_numbers_for_enums_and_nulls_begin_a_conversat
 
 
 @requirement("ujmw:bytes")
-async def test_the_same_in_chunks_and_with_an_upper_case_charset() -> None:
+async def test_the_same_in_chunks_with_an_upper_case_charset_and_by_asking_first() -> None:
     head = (b"Content-Type: application/json; charset=UTF-8", b"Transfer-Encoding: chunked")
     async with serving([ROUND]) as server:
         for size in (1, 7, 100_000):
             reply = await sent(server, post("BeginConversation", chunked(BEGIN, size), *head))
             assert reply.json["return"].startswith("c_")
+        length = b"Content-Length: %d" % len(BEGIN)
+        expecting = await sent(server, post("BeginConversation", BEGIN, head[0], length, b"Expect: 100-continue"))
+        assert expecting.json["return"].startswith("c_")
 
 
 @requirement("ujmw:replies")
