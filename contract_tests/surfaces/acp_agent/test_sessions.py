@@ -330,3 +330,81 @@ async def test_a_failed_turn_is_an_error_with_our_code(tmp_path: Path) -> None:
         with pytest.raises(acp.RequestError) as unknown:
             await agent.conn._conn.send_request("session/teleport", {})
         assert unknown.value.code == -32601
+
+
+@requirement("acp-agent:permissions")
+async def test_always_is_offered_by_this_host_where_the_peer_has_nothing_that_lasts(tmp_path: Path) -> None:
+    once = [{"id": "yes", "kind": "allow_once"}, {"id": "no", "kind": "deny"}]
+    approval = {"approval": {**APPROVAL["approval"], "options": once}}
+    person = Person(choose="always_in_this_conversation")
+    script = scripted([approval, {"text": "{{results.p1}}."}], repeat=True)
+    async with started(tmp_path, *script, person=person) as agent:
+        session_id = await agent.new_session()
+        await agent.say(session_id)
+        await agent.say(session_id)
+    assert person.text == "yes.yes."
+    [(_, options)] = person.permissions
+    assert [one.option_id for one in options] == ["yes", "no", "always_in_this_conversation"]
+
+
+@requirement("acp-agent:permissions", "acp-agent:servers")
+@pytest.mark.parametrize(("choose", "said"), [("allow_once", "a book"), ("deny", "A person rejected this.")])
+async def test_a_policy_has_the_person_asked_about_a_clients_own_tool(tmp_path: Path, choose: str, said: str) -> None:
+    (tmp_path / "policy.toml").write_text('ask = ["echo"]\n')
+    call = {"name": "echo", "id": "e1", "arguments": {"q": "a book"}}
+    able = {"delegatable_tool_sources": []}
+    script = scripted([{"calls": [call]}, {"text": "{{results.e1}}"}], capabilities=able)
+    person = Person(choose=choose)
+    policy = ["--policy", str(tmp_path / "policy.toml")]
+    async with started(tmp_path, *script, *policy, person=person) as agent:
+        await agent.say(await agent.new_session(mcp_servers=[BOOKS]))
+    [(asked, _)] = person.permissions
+    assert [asked.tool_call_id] == [update.tool_call_id for update in person.of("tool_call")]
+    assert said in person.text
+
+
+@requirement("acp-agent:load")
+async def test_a_turn_that_a_dead_process_left_is_cancelled_before_it_is_replayed(tmp_path: Path) -> None:
+    hears = anyio.Event()
+    script = scripted([{"text": "I begin."}, APPROVAL], [{"text": "Two."}], resume="exact")
+    person = Person(choose="allow_once", may_answer=anyio.Event(), on_update=lambda _: hears.set())
+    async with started(tmp_path, *script, person=person) as agent:
+        session_id = await agent.new_session()
+        async with anyio.create_task_group() as tasks:
+
+            async def prompt() -> None:
+                with pytest.raises(ConnectionError):
+                    await agent.say(session_id)
+
+            tasks.start_soon(prompt)
+            await person.asked.wait()
+            agent.process.kill()
+
+    async with started(tmp_path, *script) as agent:
+        await agent.conn.load_session(session_id=session_id, cwd=str(agent.cwd), mcp_servers=[])
+        assert agent.person.text == "I begin."
+        assert [update.status for update in agent.person.of("tool_call_update")][-1] == "failed"
+        assert (await agent.say(session_id)).stop_reason == "end_turn"
+        assert agent.person.text.endswith("Two.")
+
+
+@requirement("acp-agent:load")
+async def test_a_session_is_forked_where_the_connector_can_and_is_not_another_connectors(tmp_path: Path) -> None:
+    script = scripted([{"text": "One."}], [{"text": "Two."}], capabilities={"fork": True})
+    async with started(tmp_path, *script) as agent:
+        assert agent.initialized.agent_capabilities.session_capabilities.fork is not None
+        session_id = await agent.new_session()
+        await agent.say(session_id)
+        fork = (await agent.conn.fork_session(session_id=session_id, cwd=str(agent.cwd), mcp_servers=[])).session_id
+        assert fork != session_id
+        await agent.say(fork)
+        assert agent.person.text == "One.Two."
+
+    variant = [word.replace("fake", "fake:ask") if word == "fake" else word for word in script]
+    async with started(tmp_path, *variant) as agent:
+        assert (await agent.conn.list_sessions()).sessions == []
+        with pytest.raises(acp.RequestError, match="harness acp --connector fake"):
+            await agent.conn.load_session(session_id=session_id, cwd=str(agent.cwd), mcp_servers=[])
+        with pytest.raises(acp.RequestError) as unknown:
+            await agent.conn.load_session(session_id="c_nothing", cwd=str(agent.cwd), mcp_servers=[])
+        assert unknown.value.code == -32002

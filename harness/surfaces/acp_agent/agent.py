@@ -240,10 +240,13 @@ class AcpAgent:
             if params.session_id in self._sessions:
                 await self._shut(self._sessions[params.session_id])
             session = await self._open(opening)
-        turns = (await self._llm.export_conversation(session.session_id)).turns
-        await session.settle(turns)
-        if replays:
-            await session.replay((await self._llm.export_conversation(session.session_id)).turns)
+        try:
+            await session.settle((await self._llm.export_conversation(session.session_id)).turns)
+            if replays:
+                await session.replay((await self._llm.export_conversation(session.session_id)).turns)
+        except HarnessError:
+            await self._shut(session)
+            raise
         return session
 
     async def _shut(self, session: AgentSession) -> None:

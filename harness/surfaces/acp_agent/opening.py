@@ -94,13 +94,18 @@ async def new_opening(llm: ConversationalLLM, settings: AgentSettings, params: N
 
 
 async def earlier_opening(llm: OwnLLM, settings: AgentSettings, params: NewSession, conversation_id: str) -> Opening:
-    """A conversation keeps the tools that it was begun with.
+    """A conversation keeps the directory and the tools that it was begun with.
 
     Raises:
         UnknownConversation: there is none.
-        InvalidArgument: a server that it was begun without.
+        InvalidArgument: another connector's, or a server that it was begun without.
     """
     info = await llm.get_conversation(conversation_id)
+    if info.connector != settings.connector:
+        raise InvalidArgument(
+            f"session '{conversation_id}' was begun with the connector '{info.connector}', and this agent is "
+            f"'{settings.connector}': load it with 'harness acp --connector {info.connector}'"
+        )
     begun = _routes(info)
     servers = servers_of(params.mcp_servers)
     added = [server.name for server in servers if server.name not in begun]
@@ -109,8 +114,8 @@ async def earlier_opening(llm: OwnLLM, settings: AgentSettings, params: NewSessi
             f"session '{conversation_id}' was begun without the MCP server '{added[0]}' and keeps its tools: leave the "
             "server out, or begin a new session"
         )
-    options = settings.options(_directory(params))
-    options = options.model_copy(update={"connector": info.connector, "model": info.model})
+    options = settings.options(label_of(info, CWD_LABEL) or _directory(params))
+    options = options.model_copy(update={"model": info.model})
     routed = [server for server in servers if begun[server.name] == Route.ROUTED]
     return Opening(options, await llm.get_capabilities(options), routed, conversation_id)
 
