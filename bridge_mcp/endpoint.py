@@ -22,6 +22,7 @@ OnCall: TypeAlias = Callable[[CallRaised], Awaitable[JsonObject]]
 """Runs one call and gives its MCP result; cancelled when the peer no longer waits for it."""
 
 REQUEST_CANCELLED = -32800
+_LEAVE_SECONDS = 0.5
 
 _logger = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ class Endpoint:
         self._progress_seconds = progress_seconds
         self._calls: dict[str, anyio.CancelScope] = {}
         self._exchanges: set[Exchange] = set()
-        self._is_over = False
+        self._over = anyio.Event()
 
     def received(self, message: JsonValue) -> Exchange:
         """Takes a message; what it brings comes out of the exchange, which its transport leaves with `left`."""
@@ -90,11 +91,14 @@ class Endpoint:
         """The peer has its answer, or has gone from where it would have come to: then its call is withdrawn."""
         self._exchanges.discard(exchange)
         for call in self._server.disconnected(exchange):
-            self._withdraw(call)
+            if self._over.is_set():
+                self._withdraw(call)
+            elif call.key in self._calls:
+                self._group.start_soon(self._withdraw_soon, call)
 
     def settle(self, reason: str) -> None:
         """Ends every call with an error result; later ones get it at once."""
-        self._is_over = True
+        self._over.set()
         self._send(self._server.answer_all(error_result(reason)))
         for scope in self._calls.values():
             scope.cancel()
@@ -102,7 +106,7 @@ class Endpoint:
     # inside
 
     def _begin(self, call: CallRaised) -> None:
-        if self._is_over:
+        if self._over.is_set():
             self._send(self._server.answer(call.key, error_result("the conversation has ended")))
             return
         scope = self._calls[call.key] = anyio.CancelScope()
@@ -134,6 +138,12 @@ class Endpoint:
         while True:
             await anyio.sleep(seconds)
             self._send(self._server.progress(key))
+
+    async def _withdraw_soon(self, call: CallWithdrawn) -> None:
+        """A peer that dies leaves too, and then its call is lost: whoever reads its output is to notice first."""
+        with anyio.move_on_after(_LEAVE_SECONDS):
+            await self._over.wait()
+        self._withdraw(call)
 
     def _withdraw(self, call: CallWithdrawn) -> None:
         scope = self._calls.pop(call.key, None)

@@ -64,6 +64,10 @@ class Agent:
     error_flag: ToolErrorFlag = ToolErrorFlag.TEXT_ONLY
     max_result_chars: int | None = None
     max_call_wait_ms: int | None = None
+    title_method: str | None = None
+    """Gives the session a title; without one the agent has a model make it up, which costs a call of its own."""
+    forgets_open_calls: bool = False
+    """What is open when it is killed is not in the session that it takes up; the others close it there themselves."""
     takes_json_for_structured: bool = False
     """It reads a text that is JSON as structured content, and fails the call where that is no object."""
     takes_sources: bool = True
@@ -126,6 +130,7 @@ CLAUDE_AGENT_ACP = Agent(
     tested=frozenset({(0, 49, 0)}),
     variables=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"),
     resume="session/resume",
+    forgets_open_calls=True,
     call_id_meta="claudecode/toolUseId",
     lists_tools_late=True,
     internal_tools=_CLAUDE_TOOLS,
@@ -150,6 +155,7 @@ CODEX_ACP = Agent(
     variables=("OPENAI_API_KEY", "CODEX_HOME", "CODEX_PATH"),
     mode="workspace-write",
     resume="session/resume",
+    title_method="session/set_title",
     call_id_meta="callId",
     # its shell runs in a sandbox and asks nobody there: it stays closed
     internal_tools=("view_image", "web_search"),

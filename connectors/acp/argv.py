@@ -95,7 +95,8 @@ def _opencode(
     parts: _Parts, options: ConversationOptions, home: Path, sources: Sequence[str], extra: Mapping[str, str]
 ) -> dict[str, str]:
     """Gives what is left of the user's environment: a configuration in it becomes part of ours."""
-    asked = [*options.internal_tools, *(f"{_NOT_IN_NAMES.sub('_', source)}_*" for source in sources)]
+    own = ["edit" if tool == "write" else tool for tool in options.internal_tools]  # one permission is for both
+    asked = [*own, *(f"{_NOT_IN_NAMES.sub('_', source)}_*" for source in sources)]
     permission: JsonObject = {"*": "deny", f"{SERVER_NAME}_*": "allow", **dict.fromkeys(asked, "ask")}
     agents: JsonObject = {"title": {"disable": True}}
     if options.system_prompt is not None:

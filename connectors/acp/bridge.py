@@ -11,6 +11,7 @@ from bridge_mcp.mapping import MappedTools, error_result, result_of
 from bridge_mcp.protocol import CallRaised, JsonObject
 from connectors._json import compact_json, objects_in, plain_text_in
 from connectors.acp.protocol import AcpProtocol
+from connectors.acp.records import CallNotes
 from harness.connector import TurnSink
 from harness.contract.requests import HostRequest, RequestKind
 from harness.contract.value import JsonValue
@@ -33,10 +34,13 @@ def as_plain_text(result: JsonObject) -> JsonObject:
 class AcpBridge:
     """Belongs to one session; `sink` gives the running turn's, null between turns."""
 
-    def __init__(self, tools: MappedTools, protocol: AcpProtocol, sink: Callable[[], TurnSink | None]) -> None:
+    def __init__(
+        self, tools: MappedTools, protocol: AcpProtocol, sink: Callable[[], TurnSink | None], notes: CallNotes
+    ) -> None:
         self._ours = tools.ours
         self._protocol = protocol
         self._sink = sink
+        self._notes = notes
         self._read = anyio.Event()
 
     def has_read(self) -> None:
@@ -53,7 +57,10 @@ class AcpBridge:
         if self._sink() is not sink or self._protocol.is_interrupted:
             return error_result(_TURN_OVER)
         sink.emit(*self._protocol.acted())
+        self._notes.opened(call.key, request.tool_name or "")
         async with sink.ask(request) as response:
+            if self._sink() is sink:  # else there is nobody who could read it
+                self._notes.closed(call.key)
             result = result_of(response)
             return as_plain_text(result) if self._protocol.takes_json_for_structured else result
 

@@ -19,7 +19,8 @@ from connectors.acp.argv import Launch, launch
 from connectors.acp.client_calls import NO_RIGHTS, ClientRights
 from connectors.acp.config import RESTRICTED_OPTIONS, AcpOptions, read_options
 from connectors.acp.installed import find_program
-from connectors.acp.opening import ResumeFailed, Start, open_agent_session, recorded_session, server_of
+from connectors.acp.opening import ResumeFailed, Start, open_agent_session, server_of
+from connectors.acp.records import recorded_session
 from harness.connector import Session, SessionLog
 from harness.contract.capabilities import (
     InnerVersion,

@@ -13,6 +13,7 @@ from harness.errors import ConnectorUnavailable, NotSupported, PeerProtocolError
 
 PROTOCOL_VERSION = 1
 CLIENT = {"name": "level2-harness", "title": "level2-harness", "version": "1"}
+_TITLE = "level2-harness"
 _OPENING = frozenset({"session/new", "session/resume", "session/load"})
 
 
@@ -82,15 +83,19 @@ class Handshake:
             return
         if answer.error is not None:
             self._refused(answer)
-            return
+        else:
+            self._agreed(answer)
+        if not self.resume_failed:
+            self._ask_next()
+
+    # inside
+
+    def _agreed(self, answer: Answered) -> None:
         if answer.purpose in _OPENING:
             self._opened_id = plain_text_in(answer.result.get("sessionId")) or (self._opening.session_id or "")
             if not self._opened_id:
                 raise PeerProtocolError(f"'{self._agent.name}' opened a session without an id")
             self._left_to_ask = self._settings(answer.result)
-        self._ask_next()
-
-    # inside
 
     def _ask_next(self) -> None:
         if self._left_to_ask:
@@ -120,6 +125,8 @@ class Handshake:
         if answer.purpose in _OPENING and self._opening.session_id is not None:
             self.resume_failed = True
             return
+        if answer.purpose == self._agent.title_method:
+            return
         error = error_of(answer.error, self._agent)
         if answer.purpose in ("session/set_config_option", "session/set_model"):
             raise NotSupported(f"'{self._agent.name}' has no model '{self._opening.model}': {answer.error.message}")
@@ -142,6 +149,8 @@ class Handshake:
             calls.append(("session/set_mode", {**session, "modeId": mode}))
         if self._opening.model is not None:
             calls += self._model_call(opened, session, self._opening.model)
+        if self._agent.title_method is not None:
+            calls.append((self._agent.title_method, {**session, "title": _TITLE}))
         return calls
 
     def _model_call(self, opened: JsonObject, session: JsonObject, model: str) -> list[tuple[str, JsonObject]]:

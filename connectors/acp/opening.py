@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 import anyio
 
@@ -26,14 +25,13 @@ from connectors.acp.client_side import ClientSide
 from connectors.acp.handshake import Opening
 from connectors.acp.names import ToolNames
 from connectors.acp.protocol import AcpProtocol
+from connectors.acp.records import CallNotes, note_session
 from connectors.acp.terminals import Terminals
 from harness.connector import SessionLog
 from harness.contract.options import ConversationOptions
 from harness.contract.tools import ToolSourceDescriptor, ToolSourceKind
 from harness.errors import ConnectorUnavailable, NotSupported, PeerLost, unwrapped
 from harness.turn.events import TurnEvent, notice
-
-RECORD = "acp_session"
 
 
 class ResumeFailed(Exception):
@@ -63,15 +61,6 @@ class Start:
     protocol: Callable[[Agent, ConversationOptions, ToolNames, Opening], AcpProtocol] = AcpProtocol
 
 
-def recorded_session(log: SessionLog, agent: Agent) -> str | None:
-    """The id of the agent's session that an earlier process of this conversation noted last."""
-    for record in reversed(log.records()):
-        if isinstance(record, dict) and RECORD in record:
-            noted = cast(JsonObject, cast(JsonObject, record)[RECORD])
-            return str(noted["session_id"]) if noted.get("agent") == agent.name else None
-    return None
-
-
 @asynccontextmanager
 async def open_agent_session(start: Start, earlier: str | None, log: SessionLog) -> AsyncGenerator[AgentSession]:
     """A running agent with its session, a new one or an earlier one.
@@ -89,6 +78,7 @@ async def open_agent_session(start: Start, earlier: str | None, log: SessionLog)
     names = ToolNames(SERVER_NAME, start.tools.ours)
     protocol = start.protocol(agent, start.options, names, opening)
     server = McpServer(start.tools.tools, name=SERVER_NAME, call_id_of=_told_id(agent))
+    notes = CallNotes(log, agent)
     bridge: AcpBridge | None = None
     client: ClientSide | None = None
 
@@ -114,10 +104,11 @@ async def open_agent_session(start: Start, earlier: str | None, log: SessionLog)
                 nonlocal noted
                 if not noted and protocol.has_prompted and protocol.session_id is not None:
                     noted = True
-                    record = {"agent": agent.name, "session_id": protocol.session_id, "version": protocol.version}
-                    log.append({RECORD: record})
+                    note_session(log, agent, protocol.session_id, protocol.version)
                 assert bridge is not None
                 bridge.has_read()
+                if protocol.turn_is_over:
+                    notes.all_closed()
                 if client is not None:
                     client.has_read()
                 _check_tools(protocol, address, agent, has_tools=bool(start.tools.tools))
@@ -133,11 +124,11 @@ async def open_agent_session(start: Start, earlier: str | None, log: SessionLog)
                 has_read=has_read,
                 cancelled=cancelled,
             )
-            bridge = AcpBridge(start.tools, protocol, lambda: session.sink)
+            bridge = AcpBridge(start.tools, protocol, lambda: session.sink, notes)
             await _until_open(session, protocol, start, address)
             seconds = time.monotonic() - begun_at
             told = f"{agent.name} {protocol.version} at {launch.argv[0]}, pid {process.pid}, ready in {seconds:.1f} s"
-            session.announce(notice("peer_started", told), *_rewrites(start.tools))
+            session.announce(notice("peer_started", told), *_rewrites(start.tools), *_forgotten(notes, agent))
             async with anyio.create_task_group() as tasks:
                 terminals = Terminals(tasks, start.command_env, grace_seconds=start.grace_seconds)
                 root = Path(str(launch.params["cwd"]))
@@ -239,6 +230,14 @@ def server_of(source: ToolSourceDescriptor) -> JsonObject:
             return {"type": "http", "name": source.name, "url": source.url, "headers": headers}
         case _:
             raise NotSupported(f"an ACP agent cannot be given a tool source of kind '{source.kind}'")
+
+
+def _forgotten(notes: CallNotes, agent: Agent) -> list[TurnEvent]:
+    named = ", ".join(f"'{tool}'" for tool in notes.take_forgotten())
+    told = (
+        f"{agent.name} has forgotten calls that were open when it died: its model does not know that it called {named}"
+    )
+    return [notice("history_lost", told)] if named else []
 
 
 def _told_id(agent: Agent) -> Callable[[JsonObject], str | None]:

@@ -32,8 +32,8 @@ ANSWERS: dict[str, Any] = {
     "terminal/kill": schema.KillTerminalResponse,
     "terminal/release": schema.ReleaseTerminalResponse,
 }
-OLDER = frozenset({"session/set_model"})
-"""Not in the schema any more; two agents answer nothing else."""
+NOT_IN_SCHEMA = frozenset({"session/set_model", "session/set_title"})
+"""The first is older than the schema, and two agents answer nothing else; the second is codex-acp's own."""
 EXTENSIONS = frozenset({"systemPrompt"})
 """Of codex-acp, which announces it."""
 
@@ -60,7 +60,7 @@ def check(message: JsonObject, methods: dict[str | int, str]) -> None:
     """`methods` are those of the agent's requests, by id."""
     method = message.get("method")
     if isinstance(method, str):
-        if method not in OLDER:
+        if method not in NOT_IN_SCHEMA:
             same(REQUESTS[method], message["params"])
     elif "error" in message:
         same(schema.Error, message["error"])

@@ -150,6 +150,9 @@ def test_mode_and_model_are_set_before_the_first_message() -> None:
     [model] = wire.sent()
     assert (model["method"], model["params"]["value"]) == ("session/set_config_option", "m2")
     wire.feed({"id": model["id"], "result": {}})
+    [title] = wire.sent()
+    assert title["method"] == "session/set_title", "else a model would make one up"
+    wire.feed({"id": title["id"], "error": {"code": -32601, "message": "no such method"}})
     assert wire.protocol.session_id == "s"
 
 
