@@ -69,5 +69,7 @@ OPENAI_SURFACE = (
     Requirement(
         "openai:structured", "A response format reaches the connector, and the content is that JSON.", "issue 9, 1"
     ),
+    Requirement("openai:parallel", "Calls of one message come together, or one by one if the client asks.", "R-M7"),
+    Requirement("openai:claude", "The openai package runs tool loops with the real Claude CLI.", "issue 9"),
     Requirement("R-M11", "The OpenAI surface hands the client's tools to the agent, many clients at a time.", "R-M11"),
 )

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.openai_api.chat import CLOCK, WEATHER, open_place
 from harness.contract import ImageBlock, ResourceBlock, TextBlock
+from harness.surfaces.compatible.settings import CompatibleSettings
 
 HELLO: list[Any] = [{"text": "Hello."}]
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -329,3 +330,21 @@ async def test_a_response_format_is_the_answer(capability: str) -> None:
 
     assert parsed.choices[0].message.parsed == Weather(city="Oslo", degrees=3)
     assert (opened.output_schema_json is not None) == (capability == "conversation")
+
+
+@requirement("openai:parallel")
+async def test_a_careful_peer_is_told_that_it_may_call_the_clients_tools_side_by_side() -> None:
+    careful = {"turns": [HELLO], "repeat": True, "capabilities": {"parallel": "read_only"}}
+    hinted: list[bool | None] = []
+    for allowed in (True, False):
+        async with open_place(careful, compatible=CompatibleSettings(parallel_calls=allowed)) as place:
+            await place.chat().say("Go.")
+            await place.chat(parallel_tool_calls=False).say("One by one.")
+            hinted += [opened.tools[0].read_only for opened in place.connector.opened]
+    async with open_place([HELLO]) as free:
+        chat = free.chat(parallel_tool_calls=False)
+        await chat.say("One by one.")
+
+    assert hinted == [True, None, None, None]
+    assert chat.ignored == "parallel_tool_calls"
+    assert [opened.tools[0].read_only for opened in free.connector.opened] == [None]

@@ -25,6 +25,8 @@ class ModelRequest:
     """Oldest first and never empty. What follows the last assistant message is new: the user's words, tool results,
     or both; how it is cut into messages does not matter."""
     tools: tuple[ToolDescriptor, ...] = ()
+    parallel_calls: bool = True
+    """Whether a message may have several calls."""
     options: TurnOptions = field(default_factory=TurnOptions)
     """What the client asks for; what the connector cannot do is refused if it changes the meaning, else ignored."""
     words: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.contract.capabilities import LlmCapabilities, StructuredOutput
+from harness.contract.capabilities import LlmCapabilities, Parallel, StructuredOutput
 from harness.contract.options import TurnOptions
+from harness.contract.tools import ToolDescriptor
 from harness.surfaces.compatible.exchange import ModelRequest
 from harness.surfaces.compatible.refusals import unsupported
 
@@ -42,4 +43,15 @@ def fitted(request: ModelRequest, capabilities: LlmCapabilities) -> Fitted:
         else:
             raise unsupported(word, f"the model '{request.model}' cannot be made to do that")
         del asked[name]
+    if not request.parallel_calls and capabilities.parallel == Parallel.ALL:
+        ignored.append(request.words.get("parallel_calls", "parallel_calls"))
     return Fitted(TurnOptions.model_validate(asked), schema, tuple(dict.fromkeys(ignored)))
+
+
+def offered(request: ModelRequest, capabilities: LlmCapabilities) -> list[ToolDescriptor]:
+    """The client's tools, so that a peer which is careful about what changes something does not queue their calls."""
+    if capabilities.parallel != Parallel.READ_ONLY or not request.parallel_calls:
+        return list(request.tools)
+    return [
+        tool if tool.read_only is not None else tool.model_copy(update={"read_only": True}) for tool in request.tools
+    ]

@@ -38,4 +38,7 @@ class CompatibleSettings:
     """Those of a server that can be continued; the one that was idle longest is ended first."""
     max_recorded: int = 500
     """Replies that are kept for equal requests."""
+    parallel_calls: bool = True
+    """Peers that run only read-only tools side by side are told that the client's are: which run when is the client's
+    business, and all calls of a message come together. Not for a house whose policy has the mode `read_only`."""
     side_requests: SideRequests = SideRequests.KEEP

@@ -11,13 +11,14 @@ import anyio
 from harness.contract.content import as_content
 from harness.contract.options import ConversationOptions, HistoryMessage, HistoryRole
 from harness.contract.requests import HostResponse
+from harness.contract.tools import ToolDescriptor
 from harness.contract.value import Label
 from harness.errors import HarnessError, Internal, InvalidArgument, unwrapped
 from harness.surfaces.call import OwnedLLM, Served
 from harness.surfaces.compatible.adopting import adopted, waiting_for
 from harness.surfaces.compatible.asides import response_of
 from harness.surfaces.compatible.exchange import ModelRequest, Terms
-from harness.surfaces.compatible.fit import Fitted, fitted
+from harness.surfaces.compatible.fit import Fitted, fitted, offered
 from harness.surfaces.compatible.growing import Growth
 from harness.surfaces.compatible.models import model_names, named_model
 from harness.surfaces.compatible.reading import TurnReading
@@ -39,6 +40,7 @@ class _Wanted:
     """A request as this server understands it."""
 
     options: ConversationOptions
+    tools: list[ToolDescriptor]
     fit: Fitted
     kind: Kind
     new: New
@@ -111,7 +113,9 @@ class Work:
         except InvalidArgument:
             raise unknown_model(self.request.model, model_names(self.served.connectors)) from None
         fit = fitted(self.request, capabilities)
-        return _Wanted(options, fit, Kind.of(self.request, fit.output_schema_json), New.of(self.request))
+        is_parallel = self.served.compatible.parallel_calls
+        tools = offered(self.request, capabilities) if is_parallel else list(self.request.tools)
+        return _Wanted(options, tools, fit, Kind.of(self.request, fit.output_schema_json), New.of(self.request))
 
     # the conversation
 
@@ -143,7 +147,7 @@ class Work:
         options = wanted.options.model_copy(
             update={
                 "system_prompt": self.request.system_prompt,
-                "tools": list(self.request.tools),
+                "tools": wanted.tools,
                 "history": [*wanted.new.history, *seed],
                 "output_schema_json": wanted.fit.output_schema_json,
                 "labels": [Label(name="surface", value=self.surface)],

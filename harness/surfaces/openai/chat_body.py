@@ -157,6 +157,7 @@ class ChatBody(_Part):
     messages: Annotated[list[ChatMessage], Field(min_length=1)]
     tools: list[ToolBody] | None = None
     tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
     reasoning_effort: str | None = None
     temperature: float | None = None

@@ -35,6 +35,7 @@ WORDS = {
     "tool_names": "tool_choice",
     "output_schema_json": "response_format",
     "effort": "reasoning_effort",
+    "parallel_calls": "parallel_tool_calls",
 }
 EFFORTS = {
     "none": Effort.NONE,
@@ -60,7 +61,6 @@ _SAYS_NOTHING: dict[str, Sequence[JsonValue]] = {
     "logit_bias": ({},),
     "metadata": ({},),
     "store": (False,),
-    "parallel_tool_calls": (True,),
     "service_tier": ("auto", "default"),
     "modalities": (["text"],),
 }
@@ -84,6 +84,7 @@ def request_of(body: ChatBody) -> ModelRequest:
         system_prompt="\n\n".join(prompt for prompt in prompts if prompt) or None,
         messages=tuple(_message(one, f"messages.{n}") for n, one in enumerate(body.messages) if n >= first),
         tools=tuple(_tool(tool, f"tools.{n}") for n, tool in enumerate(body.tools or ())),
+        parallel_calls=body.parallel_tool_calls is not False,
         options=_options(body),
         words={**WORDS, "max_output_tokens": _limit_word(body)},
         ignored=tuple(_ignored(body)),
