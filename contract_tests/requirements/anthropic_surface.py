@@ -35,6 +35,11 @@ ANTHROPIC_SURFACE = (
         "issue 9, 2",
     ),
     Requirement(
+        "anthropic-surface:agents",
+        "The anthropic package runs loops with every real agent: one conversation, users apart, cancel to the bottom.",
+        "issue 9",
+    ),
+    Requirement(
         "anthropic-surface:claude-code",
         "The real Claude Code works on it with its own tools: one inner process and conversation over the whole loop.",
         "issue 9, 7",

@@ -1,0 +1,203 @@
+"""The `anthropic` package in front of the real agents: each runs the client's tools over the whole loop."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anthropic import AsyncAnthropic
+from anthropic.types import Message, MessageParam, ToolParam
+
+from contract_tests.connectors.claude.cli import has_cli
+from contract_tests.peers_installed import needs_peer, peer_directories
+from contract_tests.requirements import requirement
+from contract_tests.surfaces.anthropic_api.test_sdk import conversations, said, sdk_of
+from harness.local import LocalHarness
+from harness.scripted_model import ScriptedModel
+from harness.surfaces.compatible.settings import CompatibleSettings
+from harness.surfaces.server import Server, serve
+from harness.testing.rows import ROWS
+from harness.testing.scenario import Scenario, call
+
+SECONDS = 90
+WEATHER: ToolParam = {
+    "name": "get_weather",
+    "description": "The weather in a city.",
+    "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+QUESTION: MessageParam = {"role": "user", "content": "How is the weather in Oslo and Rome?"}
+LOOP = [
+    {"text": "I look.", "calls": [call("get_weather", "c1", city="Oslo"), call("get_weather", "c2", city="Rome")]},
+    {"text": "Oslo: {{results.c1}}, Rome: {{results.c2}}."},
+]
+ANSWER = "Oslo: rain in Oslo, Rome: rain in Rome."
+
+
+def rows(*names: str) -> Iterator[object]:
+    for name in names:
+        program = ROWS[name].program
+        if program == "claude":
+            skipped = pytest.mark.skipif(not has_cli(), reason="no Claude CLI here: install the extra 'claude'")
+            yield pytest.param(name, marks=[pytest.mark.live, skipped])
+        else:
+            yield pytest.param(name, marks=needs_peer(program) if program is not None else [])
+
+
+every_row = pytest.mark.parametrize(
+    "row", [*rows("anthropic", "openai", "claude", "codex", "copilot:sdk", "acp:opencode")]
+)
+
+
+@pytest.fixture(autouse=True)
+def agents_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agents of peers.txt are found as a user's are."""
+    monkeypatch.setenv("PATH", os.pathsep.join([*peer_directories(), os.environ["PATH"]]))
+
+
+class Agent:
+    """A server with one agent before a scripted model, and a client of it."""
+
+    def __init__(self, server: Server, client: AsyncAnthropic, name: str, model: ScriptedModel) -> None:
+        self.server = server
+        self.client = client
+        self.name = name
+        self.model = model
+
+    async def say(self, messages: Sequence[MessageParam], *, streams: bool = True) -> Message:
+        asked: dict[str, Any] = {
+            "model": self.name,
+            "max_tokens": 4096,
+            "tools": [WEATHER],
+            "system": "You know the weather.",
+            "messages": messages,
+        }
+        if not streams:
+            return await self.client.messages.create(**asked)
+        async with self.client.messages.stream(**asked) as stream:
+            return await stream.get_final_message()
+
+    async def run(self, messages: Sequence[MessageParam], *, streams: bool = True) -> list[MessageParam]:
+        """The history when the agent has answered; every call gets its result on the way."""
+        history = list(messages)
+        while True:
+            message = await self.say(history, streams=streams)
+            history.append({"role": "assistant", "content": message.content})
+            results: list[Any] = [
+                {"type": "tool_result", "tool_use_id": block.id, "content": f"rain in {block.input['city']}"}
+                for block in message.content
+                if block.type == "tool_use"
+            ]
+            if not results:
+                return history
+            history.append({"role": "user", "content": results})
+
+
+@asynccontextmanager
+async def open_agent(row: str, script: Sequence[Any], directory: Path) -> AsyncGenerator[Agent]:
+    """A variant `lab` stands for the options that lead the agent to its model, which no remote caller may name."""
+    prepared_row = ROWS[row]
+    scenario = Scenario("sdk", (), [script], _unplayed)
+    registry = prepared_row.registry()
+    settings = CompatibleSettings(stream_grace_seconds=0)
+    with anyio.fail_after(SECONDS):
+        async with prepared_row.prepare(scenario, directory) as prepared, LocalHarness(registry) as harness:
+            name, _, variant = row.partition(":")
+            connector: Any = registry.connector(name)
+            chosen = json.loads(prepared.options.connector_options_json or "{}")
+            connector.variants = {"lab": {**connector.variants.get(variant, {}), **chosen}}
+            async with serve(harness, connectors=[name], compatible=settings) as server, sdk_of(server) as client:
+                assert prepared.model is not None
+                yield Agent(server, client, f"{name}:lab/{prepared.options.model or 'm'}", prepared.model)
+
+
+async def _unplayed(stage: object) -> None:
+    raise AssertionError("only its script is wanted")
+
+
+def text_of_last(history: Sequence[MessageParam]) -> str:
+    content: Any = history[-1]["content"]
+    return "".join(block.text for block in content if block.type == "text")
+
+
+@requirement("anthropic-surface:agents")
+@every_row
+async def test_a_loop_and_the_next_message_are_one_conversation_with_one_history(row: str, tmp_path: Path) -> None:
+    async with open_agent(row, [*LOOP, {"text": "You are welcome."}], tmp_path) as agent:
+        history = await agent.run([QUESTION])
+        first = text_of_last(history)
+        after = await agent.run([*history, {"role": "user", "content": "Thanks."}])
+        [conversation] = await conversations(agent.server)
+        requests = agent.model.requests
+
+    assert first.endswith(ANSWER)
+    assert text_of_last(after).endswith("You are welcome.")
+    assert conversation["turns"] == 2
+    assert [len(request.past_calls) for request in requests][-2:] == [2, 2]
+    assert {past.result for past in requests[-1].past_calls} == {"rain in Oslo", "rain in Rome"}
+
+
+@requirement("anthropic-surface:agents")
+@every_row
+async def test_two_users_with_the_same_words_have_an_agent_each(row: str, tmp_path: Path) -> None:
+    """Requests that are equal in every member share one answer; those of two users differ in who asks."""
+    script = [{"text": "Hello.", "calls": [call("get_weather", f"c{number}", city="Oslo")]} for number in (1, 2)]
+    script += [{"text": "Done: {{results.c1}}."}, {"text": "Done: {{results.c2}}."}]
+    async with open_agent(row, script, tmp_path) as agent:
+        mine = await agent.say([QUESTION])
+        yours = await agent.client.messages.create(
+            model=agent.name,
+            max_tokens=4096,
+            tools=[WEATHER],
+            system="You know the weather.",
+            messages=[QUESTION],
+            metadata={"user_id": "another"},
+        )
+        ids = [block.id for message in (mine, yours) for block in message.content if block.type == "tool_use"]
+        assert len(await conversations(agent.server)) == 2
+        ends: list[Message] = []
+        for message, call_id in zip((mine, yours), ids, strict=True):
+            result: Any = {"type": "tool_result", "tool_use_id": call_id, "content": f"for {call_id}"}
+            answered: list[Any] = [QUESTION, {"role": "assistant", "content": message.content}]
+            ends.append(await agent.say([*answered, {"role": "user", "content": [result]}]))
+
+    assert [said(end).partition("Done: ")[2] for end in ends] == [f"for {call_id}." for call_id in ids]
+
+
+@requirement("anthropic-surface:agents")
+@every_row
+async def test_an_answer_that_is_asked_for_again_is_a_new_conversation_with_the_history(
+    row: str, tmp_path: Path
+) -> None:
+    script = [{"text": "One."}, {"text": "Two."}, {"text": "Three."}]
+    async with open_agent(row, script, tmp_path) as agent:
+        history = await agent.run([QUESTION])
+        again: MessageParam = {"role": "user", "content": "Another way."}
+        second = await agent.run([*history, again])
+        third = await agent.run([*history, {"role": "user", "content": "Yet another way."}])
+        kept = await conversations(agent.server)
+        told = json.dumps(agent.model.requests[-1].body)
+
+    assert [text_of_last(one) for one in (second, third)] == ["Two.", "Three."]
+    assert sorted(one["turns"] for one in kept) == [1, 2]
+    assert "How is the weather in Oslo and Rome?" in told
+    assert "One." in told
+    assert "Two." not in told
+
+
+@requirement("anthropic-surface:agents")
+@every_row
+async def test_to_leave_a_stream_stops_the_agent(row: str, tmp_path: Path) -> None:
+    async with open_agent(row, [{"text": ["One ", "two"], "hang": True}], tmp_path) as agent:
+        async with agent.client.messages.stream(
+            model=agent.name, max_tokens=100, messages=[QUESTION], tools=[WEATHER]
+        ) as stream:
+            async for event in stream:
+                if event.type == "text":
+                    break
+        assert await agent.model.requests[0].wait_ended() == "client_left"
