@@ -24,6 +24,7 @@ from contract_tests.cli.command import HARNESS, TIMEOUT_SECONDS, Shell, fake, li
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.mcp_server.clients import LEGACY, MODERN, Filling, ask, facts, told
 from contract_tests.surfaces.mcp_server.test_ask import end_of_turn
+from contract_tests.test_import_cost import RUN_COMMAND, packages_loaded_by
 
 both_eras = pytest.mark.parametrize("era", [LEGACY, MODERN])
 LEAVE = (
@@ -96,6 +97,17 @@ async def test_a_cancelled_call_cancels_its_turn(shell: Shell, era: str) -> None
         assert await end_of_turn(client, listed[0]["conversation_id"], "t1") == "cancelled"
 
 
+@requirement("mcp-server:conversation", "mcp-server:stdio")
+async def test_a_conversation_outlives_the_server_that_began_it(shell: Shell) -> None:
+    async with started(shell, *fake(), "--store", "journal.db") as client:
+        first = facts(await ask(client, "one"))
+    async with started(shell, *fake(), "--store", "journal.db") as client:
+        second = facts(await ask(client, "two", conversation_id=first["conversation_id"]))
+        [listed] = facts(await client.call_tool("list_conversations", {}))["conversations"]
+    assert (second["text"], second["turn_id"]) == ("two", "t2")
+    assert (listed["conversation_id"], listed["turns"]) == (first["conversation_id"], 2)
+
+
 @requirement("mcp-server:nobody", "mcp-server:stdio")
 async def test_a_policy_decides_where_the_client_has_no_person(shell: Shell) -> None:
     (shell.directory / "policy.toml").write_text('allow = ["Bash(ls)"]\n')
@@ -116,6 +128,14 @@ def test_stdout_has_the_protocol_alone_and_the_end_of_stdin_ends_it(shell: Shell
     assert answers[1]["result"]["structuredContent"]["text"] == "hello"
     assert (rest, process.returncode) == ("", 0)
     assert "Traceback" not in err
+
+
+@requirement("mcp-server:stdio")
+def test_a_client_that_says_nothing_at_all_is_gone_at_once(shell: Shell) -> None:
+    with shell.started("mcp", *fake(), "--store", "memory") as process:  # its stdin is /dev/null
+        out, err = process.communicate(timeout=20)
+    done = shell.run("mcp", *fake(), "--store", "memory")  # and here an empty pipe
+    assert (out, err, process.returncode) == (done.out, done.err, done.code) == ("", "", 0)
 
 
 @requirement("mcp-server:stdio")
@@ -172,6 +192,12 @@ def test_what_cannot_be_used_is_told_on_one_line(shell: Shell, arguments: tuple[
     done = shell.run("mcp", *arguments)
     assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
     assert told in done.err
+
+
+@requirement("import:cost:help")
+def test_its_help_does_not_load_the_package(tmp_path: Path) -> None:
+    loaded = packages_loaded_by(RUN_COMMAND.format(arguments=["mcp", "--help"]), tmp_path)
+    assert loaded & {"mcp", "mcp_types", "pydantic", "starlette"} == set()
 
 
 @requirement("mcp-server:stdio")

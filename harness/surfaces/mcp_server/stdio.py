@@ -41,7 +41,9 @@ class _Lines:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._always_ready = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        kind = os.fstat(descriptor).st_mode
+        # what no event loop can watch: files, and devices such as /dev/null
+        self._always_ready = stat.S_ISREG(kind) or (stat.S_ISCHR(kind) and not os.isatty(descriptor))
 
     def __aiter__(self) -> AsyncIterator[str]:
         return self._read()
