@@ -31,8 +31,9 @@ class ToolNames:
         raw = object_in(update.get("rawInput"))
         if raw.get("server") == self._server and plain_text_in(raw.get("tool")) in self._tools:
             return plain_text_in(raw.get("tool"))
-        meta = object_in(object_in(update.get("_meta")).get("claudeCode"))
-        for told in (meta.get("toolName"), update.get("title"), _prefix_of(update.get("toolCallId"))):
+        meta = object_in(update.get("_meta"))
+        named = [object_in(meta.get(agent)).get("toolName") for agent in ("claudeCode", "level2-harness")]
+        for told in (*named, update.get("title"), _prefix_of(update.get("toolCallId"))):
             tool = self._by_form.get(plain_text_in(told))
             if tool is not None:
                 return tool

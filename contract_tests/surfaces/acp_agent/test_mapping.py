@@ -129,6 +129,25 @@ def test_a_tool_of_this_host_shows_its_result_and_identical_calls_are_two() -> N
     assert [block["content"]["type"] for block in ends["w"]["content"]] == ["text", "image"]
 
 
+@requirement("acp-agent:updates")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "title", "kind"),
+    [
+        ("Bash", '{"command":"rm x"}', "Bash(rm x)", "execute"),
+        ("exec_command", '{"cwd":"/w","command":"rm x"}', "exec_command(rm x)", "execute"),
+        ("Grep", '{"pattern":"x"}', 'Grep({"pattern":"x"})', "search"),
+        ("Write", '{"file_path":"a","content":"x"}', "Write(a)", "edit"),
+        ("fetch_page", '{"url":"http://h"}', "fetch_page(http://h)", "fetch"),
+        ("remove", '{"path":"/x"}', "remove(/x)", "other"),
+        ("get_weather", '{"city":"Oslo"}', "get_weather", "other"),
+        ("odd", "no JSON", "odd", "other"),
+    ],
+)
+def test_a_call_says_what_it_is_about(tool: str, arguments: str, title: str, kind: str) -> None:
+    [call] = told(started("c1", tool, arguments))
+    assert (call["title"], call["kind"]) == (title, kind)
+
+
 @requirement("acp-agent:load")
 def test_every_block_of_a_message_can_be_replayed() -> None:
     blocks = [

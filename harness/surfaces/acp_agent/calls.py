@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from harness.contract.content import AudioBlock, ContentBlock, ImageBlock, ResourceBlock, ResourceLinkBlock, TextBlock
 from harness.contract.value import JsonValue
 from harness.policy import PolicyCall, call_text
-from harness.policy.shapes import Sort, shape_of
+from harness.policy.shapes import Sort, shape_of, sort_of
 from harness.surfaces.acp_agent.names import META
 from harness.wire.json_rpc import JsonObject
 
@@ -20,8 +20,8 @@ def described(tool: str, arguments_json: str | None, title: str | None = None) -
     arguments = call.arguments or {}
     path = _path(tool, arguments)
     told: JsonObject = {
-        "title": (title or call_text(call))[:_SHOWN_TITLE],
-        "kind": _kind(tool),
+        "title": (title or _title(call, arguments))[:_SHOWN_TITLE],
+        "kind": _kind(tool, arguments),
         "rawInput": dict(arguments),
         "_meta": {META: {"toolName": tool}},
     }
@@ -55,21 +55,36 @@ def shown(content: Sequence[ContentBlock]) -> list[JsonObject]:
     return [{"type": "content", "content": content_of(block)} for block in content]
 
 
-def _kind(tool: str) -> str:
+def _title(call: PolicyCall, arguments: Mapping[str, JsonValue]) -> str:
+    """With what the call is about: a person decides by it."""
+    if shape_of(call.tool) is not None:
+        return call_text(call)
+    about = _about(arguments)
+    return call.tool if about is None else f"{call.tool}({about[1]})"
+
+
+def _kind(tool: str, arguments: Mapping[str, JsonValue]) -> str:
     shape = shape_of(tool)
-    if shape is None:
-        return "other"
-    match shape.sort:
-        case Sort.COMMAND:
-            return "execute"
-        case Sort.URL:
-            return "fetch"
-        case Sort.PATH if shape.is_edit:
-            return "edit"
-        case Sort.PATH:
-            return "read" if shape.default is None else "search"
-        case _:
-            return "other"
+    about = _about(arguments)
+    sort = shape.sort if shape is not None else about[0] if about is not None else Sort.TEXT
+    if sort == Sort.COMMAND:
+        return "execute"
+    if sort == Sort.URL:
+        return "fetch"
+    if shape is None or sort != Sort.PATH:
+        return "other"  # of an unknown tool nobody knows what it does with a path
+    if shape.is_edit:
+        return "edit"
+    return "read" if shape.default is None else "search"
+
+
+def _about(arguments: Mapping[str, JsonValue]) -> tuple[Sort, str] | None:
+    """The command, address or path of a tool that is not known, by the names of its arguments."""
+    for sort in (Sort.COMMAND, Sort.URL, Sort.PATH):
+        for name, value in arguments.items():
+            if isinstance(value, str) and sort_of(name) == sort and name != "cwd":
+                return sort, value
+    return None
 
 
 def _path(tool: str, arguments: Mapping[str, JsonValue]) -> str | None:
