@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from contract_tests.connectors.acp.schema_check import CheckedJsonRpc
 from contract_tests.connectors.claude.cli import has_cli
 from contract_tests.peers_installed import is_quick, needs_peer, peer_directories
 from contract_tests.requirements import requirement
@@ -57,6 +58,12 @@ def marks_of(row: Row, scenario: str) -> list[pytest.MarkDecorator]:
 def agents_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agents of peers.txt are found as a user's are."""
     monkeypatch.setenv("PATH", os.pathsep.join([*peer_directories(), os.environ["PATH"]]))
+
+
+@pytest.fixture(autouse=True)
+def checked_acp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said to ACP agents is checked against ACP's schema."""
+    monkeypatch.setattr("connectors.acp.protocol.JsonRpc", CheckedJsonRpc)
 
 
 @requirement("conformance:matrix")

@@ -10,15 +10,19 @@ from collections.abc import Mapping
 
 VOLATILE_IDS = (
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
-    r"\b(?:msg|toolu|req|resp|call|item|fc|rs)_[0-9a-f]{12}\d{4}\b",
+    r"\b(?:msg_|toolu_|req_|resp_|call_|item_|fc_|rs_|chatcmpl-)[0-9a-f]{12}\d{4}\b",
     r"\breq_[0-9]+_[0-9a-f]+\b",
     r"(?:/[\w.-]+)*/harness-[a-z]+-[a-z0-9_]{8}(?=/)",
     r"/[\w./-]+/\d+\.sock\b",
+    r'(?<="processId":")\d+(?=")',
+    r"(?<=Chunk ID: )[0-9a-f]{6}\b",
+    r"(?<=Wall time: )\d+\.\d{4}\b",
 )
-"""UUIDs, the ids of a scripted model, request ids of ours, directories for a moment, sockets."""
+"""UUIDs, the ids of a scripted model, request ids of ours, directories for a moment, sockets, commands of Codex."""
 VOLATILE_FIELDS = (
     *("duration_ms", "duration_api_ms", "durationMs", "elapsed_time_seconds", "tool_duration_ms", "uptime_ms"),
     *("ttft_ms", "ttft_stream_ms", "time_to_request_ms", "timestamp_ms", "create_time", "pid"),
+    *("first_content_frame_ms", "request_sent_wall_ms"),
     *("startedAt", "startedAtMs", "completedAt", "completedAtMs", "createdAt", "updatedAt", "recencyAt"),
     *("emittedAtMs", "sentAtMs"),
 )

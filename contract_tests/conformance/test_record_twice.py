@@ -1,0 +1,51 @@
+"""Two recordings of one scenario are the same, but for who spoke first; scrubbing declares what is volatile."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from contract_tests.conformance.test_rows import agents_on_path as agents_on_path
+from contract_tests.connectors.claude.cli import has_cli
+from contract_tests.peers_installed import needs_peer
+from contract_tests.requirements import requirement
+from harness.testing.drift import changes
+from harness.testing.recording import Recording, record
+from harness.testing.rows import ROWS
+from harness.testing.scenarios import all_scenarios
+
+SCENARIOS = all_scenarios()
+COMMON = ("no-tool", "one-call", "tool-error", "three-rounds", "rate-limited", "max-turns")
+LOOPS = ("anthropic", "openai", "openai:chat", "ollama")
+AGENT = ("no-tool", "one-call", "tool-error", "approval-granted", "question-answered", "turn-model")
+CLAUDE = [pytest.mark.live, pytest.mark.skipif(not has_cli(), reason="no Claude CLI here: install the extra 'claude'")]
+CASES = [
+    *(pytest.param(row, name, id=f"{row}-{name}") for row in LOOPS for name in COMMON),
+    *(pytest.param("claude", name, id=f"claude-{name}", marks=CLAUDE) for name in AGENT),
+    *(
+        pytest.param("codex", name, id=f"codex-{name}", marks=[*needs_peer("codex"), pytest.mark.all_live])
+        for name in AGENT
+    ),
+]
+
+
+@requirement("conformance:record:same")
+@pytest.mark.parametrize(("row", "scenario"), CASES)
+async def test_recording_twice_gives_no_difference(row: str, scenario: str, tmp_path: Path) -> None:
+    recordings: list[Recording] = []
+    for number in ("1", "2"):
+        (tmp_path / number).mkdir()
+        recordings.append(await record(SCENARIOS[scenario], ROWS[row], tmp_path / number, {}))
+    first, second = recordings
+    assert changes(first.trace, second.trace) == []
+    assert said_in(first) == said_in(second)
+
+
+def said_in(recording: Recording) -> list[str]:
+    """Every line but its time. Which side was faster is chance, so their order is left out where both may speak."""
+    lines = [json.loads(line) for line in recording.lines[1:]]
+    # what a CLI wrote to a file at some time is not said by anybody
+    said = [{name: value for name, value in one.items() if name != "at"} for one in lines if "file" not in one]
+    in_turns = any("exchange" in one for one in said)
+    told = [json.dumps(one, ensure_ascii=False) for one in said]
+    return told if in_turns else sorted(told)
