@@ -146,6 +146,11 @@ class LocalHarness:
         return await self._stack.__aexit__(kind, error, traceback)
 
     @property
+    def policy(self) -> Policy | None:
+        """What answers requests before any host is asked."""
+        return self._house.policy
+
+    @property
     def instance_id(self) -> str:
         """What it adds to `ConversationOptions.hops`."""
         return self._house.instance_id

@@ -30,6 +30,9 @@ CODE = (
 )
 
 
+BASES = {"openai": "/openai/v1", "anthropic": "/anthropic"}
+
+
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-c", CODE, *arguments]
 
@@ -57,7 +60,7 @@ def url_in(line: str) -> str:
 
 @requirement("serve:command", "R-K2", "R-K4")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-async def test_it_prints_its_address_only_serves_and_ends_cleanly_on_a_signal(end: signal.Signals) -> None:
+async def test_it_prints_its_addresses_only_serves_and_ends_cleanly_on_a_signal(end: signal.Signals) -> None:
     with anyio.fail_after(20), running("--connector", "fake", "-O", STEPS) as (process, line):
         url = url_in(line)
         token = find_local_token(url)
@@ -70,7 +73,8 @@ async def test_it_prints_its_address_only_serves_and_ends_cleanly_on_a_signal(en
             process.send_signal(end)
             rest, stderr = process.communicate(timeout=10)
 
-    assert (rest, stderr, process.returncode) == ("", "", 0)
+    told = f"openai clients: {url}/openai/v1\nanthropic clients: {url}/anthropic\n"
+    assert (rest, stderr, process.returncode) == (told, "", 0)
     assert token
     assert not any(token.encode() in text for text in about_itself)
     assert find_local_token(url) is None
@@ -105,7 +109,8 @@ async def test_json_output_has_no_token_unless_it_is_asked_for() -> None:
         second = first_line(process.stdout)
         third_secret = find_local_token(url_in(line))
 
-    assert set(told) == {"url", "pid", "connectors"}
+    assert set(told) == {"url", "pid", "connectors", "base_urls"}
+    assert told["base_urls"] == {name: told["url"] + path for name, path in BASES.items()}
     assert told["connectors"] == ["fake"]
     assert secret
     assert asked["token"] == its_secret
@@ -170,3 +175,17 @@ async def test_how_ujmw_writes_enums_and_faults_is_an_option() -> None:
 
     assert isinstance(capabilities["callIds"], int)
     assert fault == "[unknown_conversation] the call failed; the server's log has the details"
+
+
+@requirement("openai:side-requests")
+@pytest.mark.parametrize(("answer", "status"), [("keep", 200), ("answer", 200), ("refuse", 400)])
+async def test_side_requests_are_answered_as_it_was_told(answer: str, status: int) -> None:
+    body = {"model": "fake", "messages": [{"role": "user", "content": "A title, please."}]}
+    with anyio.fail_after(20), running("--connector", "fake", "--side-requests", answer) as (_, line):
+        url = url_in(line)
+        token = find_local_token(url)
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=10) as client:
+            answered = await client.post("/openai/v1/chat/completions", json=body)
+
+    assert answered.status_code == status

@@ -31,6 +31,12 @@ class UjmwEnums(StrEnum):
     NUMBERS = "numbers"
 
 
+class SideAnswers(StrEnum):
+    KEEP = "keep"
+    ANSWER = "answer"
+    REFUSE = "refuse"
+
+
 @dataclass(frozen=True)
 class ServeArguments:
     """What was typed, by the names of the options."""
@@ -51,6 +57,7 @@ class ServeArguments:
     stdio: bool
     ujmw_enums: UjmwEnums
     hide_fault_details: bool
+    side_requests: SideAnswers
     skip_canary: bool
     verbose: bool
 
@@ -112,6 +119,13 @@ def serve(
     hide_fault_details: Annotated[
         bool, typer.Option("--hide-fault-details", help="A fault of UJMW tells its code only; the log has the rest.")
     ] = False,
+    side_requests: Annotated[
+        SideAnswers,
+        typer.Option(
+            help="A request of an OpenAI or Anthropic client that has no tools and continues nothing: "
+            "keep its peer for the next one, answer it and end the peer, or refuse it."
+        ),
+    ] = SideAnswers.KEEP,
     skip_canary: Annotated[
         bool, typer.Option("--skip-canary", help="Do not try first whether an unknown version of a CLI still asks.")
     ] = False,
@@ -142,6 +156,7 @@ def serve(
             stdio=stdio,
             ujmw_enums=ujmw_enums,
             hide_fault_details=hide_fault_details,
+            side_requests=side_requests,
             skip_canary=skip_canary,
             verbose=verbose,
         )

@@ -20,10 +20,11 @@ from harness.cli.interrupts import open_interrupts
 from harness.cli.journals import journal_for
 from harness.cli.logs import set_up_logs
 from harness.cli.policies import policy_in_force
-from harness.cli.serve import DEFAULT_HOST, ServeArguments, ServeOutput, UjmwEnums
+from harness.cli.serve import DEFAULT_HOST, ServeArguments, ServeOutput, SideAnswers, UjmwEnums
 from harness.cli.values import pairs
 from harness.cli.wrapped import WrappedConnector
 from harness.connector import Connector
+from harness.contract.delegation import PolicyMode
 from harness.contract.options import ConversationOptions
 from harness.contract.value import JsonValue
 from harness.conversation.checks import parsed_object
@@ -33,7 +34,8 @@ from harness.policy import Policy
 from harness.registry import Registry
 from harness.server_record import read_token_file
 from harness.settings import Settings
-from harness.surfaces.app import package_version
+from harness.surfaces.app import base_urls, package_version
+from harness.surfaces.compatible.settings import CompatibleSettings, SideRequests
 from harness.surfaces.server import Server, connectors_of, local_token, serve
 from harness.surfaces.stdio.descriptors import taken_streams
 from harness.surfaces.stdio.server import serve_stdio
@@ -86,12 +88,21 @@ async def _serve_http(
         tokens=tokens,
         connectors=names,
         also=[ujmw_dialect(ujmw)],
+        compatible=_compatible(harness, arguments),
         allowed_hosts=arguments.allowed_hosts,
         allowed_origins=arguments.allowed_origins,
     ) as server:
         _announce(server, names, arguments)
         async for _ in signals:
             break
+
+
+def _compatible(harness: LocalHarness, arguments: ServeArguments) -> CompatibleSettings:
+    """A policy that allows only what changes nothing must not take a client's word for it that was never given."""
+    is_read_only = harness.policy is not None and harness.policy.rules.mode == PolicyMode.READ_ONLY
+    return CompatibleSettings(
+        side_requests=SideRequests(arguments.side_requests.value), parallel_calls=not is_read_only
+    )
 
 
 async def _serve_stdio(
@@ -131,6 +142,7 @@ def _check_stdio(arguments: ServeArguments) -> None:
         "--print-token": arguments.print_token,
         "--ujmw-enums": arguments.ujmw_enums != UjmwEnums.NAMES,
         "--hide-fault-details": arguments.hide_fault_details,
+        "--side-requests": arguments.side_requests != SideAnswers.KEEP,
     }
     typed = [f"'{name}'" for name, is_typed in of_http.items() if is_typed]
     if typed:
@@ -140,12 +152,20 @@ def _check_stdio(arguments: ServeArguments) -> None:
 def _announce(server: Server, names: tuple[str, ...], arguments: ServeArguments) -> None:
     secret = server.tokens[0].secret if arguments.print_token else None
     if arguments.output == ServeOutput.JSON:
-        told = {"url": server.url, "pid": os.getpid(), "connectors": list(names), "token": secret}
+        told = {
+            "url": server.url,
+            "pid": os.getpid(),
+            "connectors": list(names),
+            "base_urls": base_urls(server.url),
+            "token": secret,
+        }
         typer.echo(json.dumps({name: value for name, value in told.items() if value is not None}))
         return
     typer.echo(f"listening on {server.url}")
     if secret is not None:
         typer.echo(f"token {secret}")
+    for clients, url in base_urls(server.url).items():
+        typer.echo(f"{clients} clients: {url}")
 
 
 async def first_usable() -> str:

@@ -73,6 +73,11 @@ def build_app(
     )
 
 
+def base_urls(url: str) -> dict[str, str]:
+    """What clients of providers take for a base URL, by the provider."""
+    return {dialect.clients: url + dialect.prefix for dialect in DIALECTS if dialect.clients is not None}
+
+
 async def _answer_routing_error(dialects: Sequence[Dialect], http_request: Request, error: Exception) -> Response:
     """What Starlette itself refuses: unknown paths and methods."""
     assert isinstance(error, HTTPException)

@@ -37,6 +37,8 @@ class Dialect:
     without_token: Callable[[str, str], bool] = lambda method, path: False
     """Whether this method on this path is open to everybody."""
 
+    clients: str | None = None
+    """Whose clients take the prefix for their base URL; `harness serve` tells it."""
     described: Callable[[], OpenApiPart] | None = None
     """What `/openapi.json` says about it beside the native operations."""
 

@@ -48,7 +48,7 @@ def _routes(served: Served, group: TaskGroup) -> Sequence[Route]:
     ]
 
 
-ANTHROPIC = Dialect(PREFIX, _routes, refusal, secret_of=_secret_of, without_token=_is_knock)
+ANTHROPIC = Dialect(PREFIX, _routes, refusal, secret_of=_secret_of, without_token=_is_knock, clients="anthropic")
 
 
 class _Desk(Desk):

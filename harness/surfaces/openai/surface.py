@@ -58,4 +58,4 @@ def _json(value: JsonValue) -> Response:
     return Response(json.dumps(value), media_type=JSON_TYPE)
 
 
-OPENAI = Dialect(PREFIX, _routes, refusal)
+OPENAI = Dialect(PREFIX, _routes, refusal, clients="openai")
