@@ -6,6 +6,7 @@ from connectors._forms import REFUSING, form_content, form_questions
 from connectors._json import JsonObject, compact_json, object_in, objects_in, plain_text_in
 from connectors._jsonrpc import Asked
 from harness.contract.requests import HostRequest, HostResponse, OptionKind, Question, RequestKind, RequestOption
+from harness.contract.value import JsonValue
 
 PERMISSION = "session/request_permission"
 ELICITATION = "elicitation/create"
@@ -35,12 +36,22 @@ def approval_of(asked: Asked, call: JsonObject, *, call_id: str, tool_name: str)
         call_id=call_id or None,
         peer_request_id=asked.key,
         tool_name=tool_name,
-        arguments_json=compact_json(raw) if raw else compact_json({"title": title}),
+        arguments_json=compact_json(raw or _shown(call, title)),
         options=[_option(one) for one in objects_in(asked.params.get("options"))],
         title=title or tool_name,
         target=command or ", ".join(locations) or title or None,
         read_only=True if kind in _READS else False if kind in _WRITES else None,
     )
+
+
+def _shown(call: JsonObject, title: str) -> JsonObject:
+    """What an agent shows of a call whose arguments it does not tell: the host decides over no less."""
+    changes: list[JsonValue] = [
+        {name: one.get(name) for name in ("path", "oldText", "newText")}
+        for one in objects_in(call.get("content"))
+        if one.get("type") == "diff"
+    ]
+    return {"title": title, "changes": changes} if changes else {"title": title}
 
 
 def permission_of(request: HostRequest, response: HostResponse) -> tuple[JsonObject, bool]:

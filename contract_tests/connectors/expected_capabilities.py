@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-NOES = (False, [], "none", "made_up", "matched", "text_only", "ends_turn")
+NOES = (False, [], "none", "made_up", "matched", "text_only", "ends_turn", "read_only")
 """Told of a capability, less than the contract could carry."""
 
 OURS = {
@@ -22,6 +22,14 @@ OURS = {
 
 TOOL, APPROVAL, QUESTION = "tool_call", "approval", "user_question"
 STDIO, HTTP = "mcp_stdio", "mcp_http"
+WHOLE = {"routable_request_kinds": {TOOL, APPROVAL, QUESTION}, "delegatable_tool_sources": {STDIO, HTTP}}
+"""Lists in which each member that is missing is a no."""
+
+
+def is_no(capability: str, value: Any) -> bool:
+    if capability in WHOLE:
+        return not WHOLE[capability] <= set(value)
+    return value in NOES or (capability == "max_call_wait_ms" and value is not None)
 
 
 @dataclass(frozen=True)

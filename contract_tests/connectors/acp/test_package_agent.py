@@ -165,6 +165,11 @@ async def test_a_file_is_read_at_once_and_written_when_the_host_allows_it(tmp_pa
         assert turn.deltas.endswith("old[written]")
         turn = await talk.say(steps(["write", path, "newer"]), answer=lambda request: choice(request, "deny"))
         assert "denied" in turn.text
+        turn_id = await talk.start(steps(["write", path, "late"]))
+        await talk.pending(turn_id)
+        await talk.llm.cancel_turn(talk.conversation_id, turn_id)
+        assert (await talk.unanswered(turn_id)).end[0] == "cancelled"
+        assert (work / "a.txt").read_text() == "new", "what nobody has answered is not done"
         changed = json.dumps({"path": path, "content": "the host's"})
         await talk.say(
             steps(["write", path, "mine"]),

@@ -437,6 +437,18 @@ def test_a_write_that_a_permission_showed_to_the_letter_is_allowed_once() -> Non
     assert not wire.protocol.requests.was_allowed(shown)
 
 
+@requirement("acp:permissions")
+def test_a_change_that_is_only_shown_is_what_the_host_decides_over() -> None:
+    wire = Wire(GEMINI)
+    diff = {"type": "diff", "path": "/work/a.txt", "oldText": "old", "newText": "new"}
+    wire.permission(0, {"toolCallId": "write_file__c1", "title": "Writing to a.txt", "content": [diff]})
+    shown = json.loads(wire.requests[0].arguments_json or "")
+    assert shown == {
+        "title": "Writing to a.txt",
+        "changes": [{"path": "/work/a.txt", "oldText": "old", "newText": "new"}],
+    }
+
+
 @requirement("acp:client:files", "acp:cancel")
 @pytest.mark.parametrize("how", ["cancel", "end"])
 def test_what_is_not_done_when_the_turn_ends_is_refused_and_not_done_later(how: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from connectors.acp.client_calls import CREATE, WRITE, Command, Refusal, approva
 from connectors.acp.terminals import MOST_TERMINALS, OutputEnd, Terminals
 from contract_tests.connectors.processes import until_gone
 from contract_tests.requirements import requirement
+from contract_tests.source_tree import ROOT
 from harness.contract import HostResponse
 
 PATH = {"PATH": "/usr/bin:/bin"}
@@ -125,6 +127,33 @@ async def test_an_endless_output_is_bounded_and_so_is_the_number_of_terminals(tm
             await terminals.create(line("true"), tmp_path)
         await terminals.release(name)
         await terminals.create(line("true"), tmp_path)
+
+
+RUNS_AND_TELLS = """
+import anyio, sys
+from pathlib import Path
+from connectors.acp.client_calls import Command
+from connectors.acp.terminals import Terminals
+
+async def main():
+    async with anyio.create_task_group() as tasks:
+        terminals = Terminals(tasks, {"PATH": "/usr/bin:/bin"}, grace_seconds=2.0)
+        await terminals.create(Command(sys.argv[1], None, None, {}), Path("/"))
+
+anyio.run(main)
+"""
+
+
+@requirement("acp:client:terminals")
+async def test_a_command_ends_though_this_program_is_killed(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    argv = [sys.executable, "-c", RUNS_AND_TELLS, f"echo $$ > {pipe}; exec sleep 1000"]
+    with anyio.fail_after(20):
+        async with await anyio.open_process(argv, cwd=ROOT, stdin=None) as program:
+            pid = int(await anyio.to_thread.run_sync(pipe.read_text))
+            program.kill()
+        await until_gone([pid])
 
 
 # --- what is asked ---------------------------------------------------------------------------------------------------
