@@ -138,6 +138,21 @@ def test_a_client_that_says_nothing_at_all_is_gone_at_once(shell: Shell) -> None
     assert (out, err, process.returncode) == (done.out, done.err, done.code) == ("", "", 0)
 
 
+@requirement("mcp-server:elicitation", "mcp-server:stdio")
+@pytest.mark.parametrize("answer", [{"action": "banana"}, {}, {"action": "accept", "content": {"decision": ["x"]}}, 7])
+def test_whatever_a_client_answers_to_a_form_nothing_breaks_and_nothing_is_allowed(shell: Shell, answer: Any) -> None:
+    hello = {**HELLO, "params": {**HELLO["params"], "capabilities": {"elicitation": {}}}}
+    with piped(shell, *fake(*LEAVE)) as process:
+        say(process, hello, INITIALIZED, call_of_ask())
+        form = json.loads(line_with(process, "elicitation/create"))
+        say(process, {"jsonrpc": "2.0", "id": form["id"], "result": answer})
+        if answer == 7:  # no message at all: nobody has answered yet
+            say(process, {"jsonrpc": "2.0", "id": form["id"], "error": {"code": 1, "message": "sorry"}})
+        result = json.loads(line_with(process, '"id":2'))["result"]
+        process.communicate(timeout=20)
+    assert (result["content"][0]["text"], result["isError"]) == ("I ask: deny", False)
+
+
 @requirement("mcp-server:stdio")
 def test_the_end_of_stdin_ends_a_turn_that_hangs(shell: Shell) -> None:
     with piped(shell, *fake({"text": "one"}, {"hang": True})) as process:
@@ -186,6 +201,7 @@ async def test_over_http_it_tells_its_address_and_takes_the_token_of_a_file(shel
         (("--connector", "nobody"), "unknown connector 'nobody'"),
         (("--connector", "fake", "--cwd", "nowhere"), "--cwd: 'nowhere' is no directory"),
         (("--connector", "fake", "--http", "--host", "0.0.0.0"), "give a token"),
+        (("--connector", "fake", "--port", "8801"), "--port: is for a server over HTTP; add --http"),
     ],
 )
 def test_what_cannot_be_used_is_told_on_one_line(shell: Shell, arguments: tuple[str, ...], told: str) -> None:

@@ -45,6 +45,7 @@ async def _serve(arguments: McpArguments) -> None:
     from harness.surfaces.mcp_server.people import ApprovalChoice
     from harness.surfaces.mcp_server.server import Offer, ToolChoice
 
+    _check_transport(arguments)
     directory = _directory(arguments)
     configuration = read_configuration(arguments.config)
     force = policy_in_force(arguments.policy, configuration, directory)
@@ -78,6 +79,19 @@ async def _serve(arguments: McpArguments) -> None:
                 await _over_http(harness, offer, arguments, directory, signals)
             else:
                 await _over_stdio(harness, offer, directory, signals)
+
+
+def _check_transport(arguments: McpArguments) -> None:
+    """Who names a port means HTTP, and would wait for ever for a line about it."""
+    for option, value in (
+        ("--port", arguments.port),
+        ("--token-file", arguments.token_file),
+        ("--print-token", arguments.print_token),
+        ("--allowed-host", arguments.allowed_hosts),
+        ("--allowed-origin", arguments.allowed_origins),
+    ):
+        if value and not arguments.http:
+            raise InvalidArgument(f"{option}: is for a server over HTTP; add --http")
 
 
 def _directory(arguments: McpArguments) -> Path:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from harness.contract.requests import HostRequest
 from harness.errors import InvalidArgument
@@ -78,6 +79,8 @@ class Elicited:
                 result = await self._elicit(form)
             except MCPError as error:
                 return _unasked(request, f"The client could not ask: {error.message}")
+            except ValidationError:
+                return _unasked(request, "The client's answer was none that the protocol knows.")
         if result.action == "decline":
             return declined(request, Refusal(RefusalKind.REJECTED, "A person rejected this."))
         if result.action == "cancel":  # what a client says, too, that shows forms to nobody at the moment

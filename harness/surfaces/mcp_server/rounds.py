@@ -47,6 +47,7 @@ class Rounds:
             step = await ask.next()
             is_between_rounds = isinstance(step, Form)
         finally:
+            ask.progress.to(_to_nobody)
             if not is_between_rounds:
                 ask.leave()
         return _input_required(step, ask.state) if isinstance(step, Form) else step
