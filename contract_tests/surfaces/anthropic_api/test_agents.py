@@ -4,50 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
-from anthropic import AsyncAnthropic
-from anthropic.types import Message, MessageParam, ToolParam
+from anthropic.types import Message, MessageParam
 
-from contract_tests.connectors.claude.cli import has_cli
-from contract_tests.peers_installed import needs_peer, peer_directories
+from contract_tests.peers_installed import peer_directories
 from contract_tests.requirements import requirement
-from contract_tests.surfaces.anthropic_api.test_sdk import conversations, said, sdk_of
-from harness.local import LocalHarness
-from harness.scripted_model import ScriptedModel
-from harness.surfaces.compatible.settings import CompatibleSettings
-from harness.surfaces.server import Server, serve
-from harness.testing.rows import ROWS
-from harness.testing.scenario import Scenario, call
+from contract_tests.surfaces.anthropic_api.agents import QUESTION, WEATHER, conversations, open_agent, rows
+from contract_tests.surfaces.anthropic_api.test_sdk import said
+from harness.testing.scenario import call
 
-SECONDS = 90
-WEATHER: ToolParam = {
-    "name": "get_weather",
-    "description": "The weather in a city.",
-    "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-}
-QUESTION: MessageParam = {"role": "user", "content": "How is the weather in Oslo and Rome?"}
 LOOP = [
     {"text": "I look.", "calls": [call("get_weather", "c1", city="Oslo"), call("get_weather", "c2", city="Rome")]},
     {"text": "Oslo: {{results.c1}}, Rome: {{results.c2}}."},
 ]
 ANSWER = "Oslo: rain in Oslo, Rome: rain in Rome."
-
-
-def rows(*names: str) -> Iterator[object]:
-    for name in names:
-        program = ROWS[name].program
-        if program == "claude":
-            skipped = pytest.mark.skipif(not has_cli(), reason="no Claude CLI here: install the extra 'claude'")
-            yield pytest.param(name, marks=[pytest.mark.live, skipped])
-        else:
-            yield pytest.param(name, marks=needs_peer(program) if program is not None else [])
-
 
 every_row = pytest.mark.parametrize(
     "row", [*rows("anthropic", "openai", "claude", "codex", "copilot:sdk", "acp:opencode")]
@@ -58,66 +32,6 @@ every_row = pytest.mark.parametrize(
 def agents_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agents of peers.txt are found as a user's are."""
     monkeypatch.setenv("PATH", os.pathsep.join([*peer_directories(), os.environ["PATH"]]))
-
-
-class Agent:
-    """A server with one agent before a scripted model, and a client of it."""
-
-    def __init__(self, server: Server, client: AsyncAnthropic, name: str, model: ScriptedModel) -> None:
-        self.server = server
-        self.client = client
-        self.name = name
-        self.model = model
-
-    async def say(self, messages: Sequence[MessageParam], *, streams: bool = True) -> Message:
-        asked: dict[str, Any] = {
-            "model": self.name,
-            "max_tokens": 4096,
-            "tools": [WEATHER],
-            "system": "You know the weather.",
-            "messages": messages,
-        }
-        if not streams:
-            return await self.client.messages.create(**asked)
-        async with self.client.messages.stream(**asked) as stream:
-            return await stream.get_final_message()
-
-    async def run(self, messages: Sequence[MessageParam], *, streams: bool = True) -> list[MessageParam]:
-        """The history when the agent has answered; every call gets its result on the way."""
-        history = list(messages)
-        while True:
-            message = await self.say(history, streams=streams)
-            history.append({"role": "assistant", "content": message.content})
-            results: list[Any] = [
-                {"type": "tool_result", "tool_use_id": block.id, "content": f"rain in {block.input['city']}"}
-                for block in message.content
-                if block.type == "tool_use"
-            ]
-            if not results:
-                return history
-            history.append({"role": "user", "content": results})
-
-
-@asynccontextmanager
-async def open_agent(row: str, script: Sequence[Any], directory: Path) -> AsyncGenerator[Agent]:
-    """A variant `lab` stands for the options that lead the agent to its model, which no remote caller may name."""
-    prepared_row = ROWS[row]
-    scenario = Scenario("sdk", (), [script], _unplayed)
-    registry = prepared_row.registry()
-    settings = CompatibleSettings(stream_grace_seconds=0)
-    with anyio.fail_after(SECONDS):
-        async with prepared_row.prepare(scenario, directory) as prepared, LocalHarness(registry) as harness:
-            name, _, variant = row.partition(":")
-            connector: Any = registry.connector(name)
-            chosen = json.loads(prepared.options.connector_options_json or "{}")
-            connector.variants = {"lab": {**connector.variants.get(variant, {}), **chosen}}
-            async with serve(harness, connectors=[name], compatible=settings) as server, sdk_of(server) as client:
-                assert prepared.model is not None
-                yield Agent(server, client, f"{name}:lab/{prepared.options.model or 'm'}", prepared.model)
-
-
-async def _unplayed(stage: object) -> None:
-    raise AssertionError("only its script is wanted")
 
 
 def text_of_last(history: Sequence[MessageParam]) -> str:

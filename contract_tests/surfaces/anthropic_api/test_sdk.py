@@ -14,7 +14,7 @@ from anthropic.types import Message, MessageParam, ToolParam, ToolResultBlockPar
 
 from contract_tests.llm_suite import Peer, open_server
 from contract_tests.requirements import requirement
-from contract_tests.surfaces.http import client_of
+from contract_tests.surfaces.anthropic_api.agents import conversations, sdk_of
 from harness.contract import text_of
 from harness.surfaces.compatible.settings import CompatibleSettings
 from harness.surfaces.server import Server
@@ -45,10 +45,6 @@ async def open_sdk(
             yield server, client
 
 
-def sdk_of(server: Server) -> AsyncAnthropic:
-    return AsyncAnthropic(base_url=f"{server.url}/anthropic", api_key=server.tokens[0].secret, max_retries=0)
-
-
 async def create(client: AsyncAnthropic, messages: Sequence[MessageParam], **more: Any) -> Message:
     return await client.messages.create(
         **{"model": "fake", "max_tokens": 1000, "tools": [WEATHER], "messages": messages, **more}
@@ -65,11 +61,6 @@ def answered(message: Message, results: dict[str, Any], *also: Any) -> list[Mess
 
 def said(message: Message) -> str:
     return "".join(block.text for block in message.content if block.type == "text")
-
-
-async def conversations(server: Server) -> list[dict[str, Any]]:
-    async with client_of(server) as client:
-        return (await client.get("/v1/conversations")).json()["conversations"]
 
 
 # --- loops -----------------------------------------------------------------------------------------------------------
