@@ -21,10 +21,11 @@ from harness.errors import InvalidArgument
 from harness.surfaces.anthropic.surface import ANTHROPIC
 from harness.surfaces.auth import Guard
 from harness.surfaces.call import JSON_TYPE, Served
+from harness.surfaces.compatible.headers import CONVERSATION, IGNORED
 from harness.surfaces.dialect import NATIVE, Dialect, dialect_for
 from harness.surfaces.native import OPERATIONS
-from harness.surfaces.openapi import openapi_document
 from harness.surfaces.openai.surface import OPENAI
+from harness.surfaces.openapi import openapi_document
 from harness.surfaces.tokens import Token
 from harness.surfaces.ujmw.surface import UJMW
 from harness.wire.bodies import Health
@@ -56,7 +57,8 @@ def build_app(
         CORSMiddleware,
         allow_origins=tuple(allowed_origins),
         allow_methods=("GET", "POST", "PUT", "DELETE"),
-        allow_headers=("Authorization", "Content-Type", "Last-Event-ID"),
+        allow_headers=("*",),  # each provider's package has headers of its own
+        expose_headers=(CONVERSATION, IGNORED),
     )
     app = Starlette(
         routes=routes,

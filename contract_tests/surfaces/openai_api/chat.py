@@ -19,6 +19,7 @@ from harness.contract.delegation import Delegation
 from harness.local import LocalHarness
 from harness.policy import Policy
 from harness.registry import Registry
+from harness.store.port import Store
 from harness.surfaces.compatible.headers import CONVERSATION
 from harness.surfaces.compatible.settings import CompatibleSettings
 from harness.surfaces.server import Server, serve
@@ -136,13 +137,18 @@ def calls_of(choice: Any) -> list[tuple[str, str, str]]:
 
 @asynccontextmanager
 async def open_place(
-    script: object, *, compatible: CompatibleSettings | None = None, policy: Policy | None = None, **options: Any
+    script: object,
+    *,
+    compatible: CompatibleSettings | None = None,
+    policy: Policy | None = None,
+    store: Store | None = None,
+    **options: Any,
 ) -> AsyncGenerator[Place]:
     """A server whose only connector follows the script (of turns, repeated)."""
     peer = Peer()
     connector = Recorded(script, peer)
     async with (
-        LocalHarness(Registry({"fake": connector}), default_connector="fake", policy=policy) as house,
+        LocalHarness(Registry({"fake": connector}), default_connector="fake", policy=policy, store=store) as house,
         serve(house, connectors=["fake"], compatible=compatible, **options) as server,
     ):
         place = Place(server, house, peer, connector)

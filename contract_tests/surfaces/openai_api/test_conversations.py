@@ -11,6 +11,7 @@ import pytest
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.openai_api.chat import CLOCK, WEATHER, Chat, calls_of, open_place
 from harness.contract import ConversationOptions, TextBlock, text_of
+from harness.store.memory import MemoryStore
 from harness.surfaces.compatible.headers import CONVERSATION
 from harness.surfaces.compatible.settings import CompatibleSettings, SideRequests
 from harness.surfaces.server import serve
@@ -305,3 +306,26 @@ async def test_requests_without_tools_are_refused_or_leave_no_peer_behind() -> N
 
     assert place.count("opened") == 1
     assert [len(one.history) for one in answering.connector.opened] == [0, 2]
+
+
+@requirement("openai:restart")
+@pytest.mark.parametrize("resume", ["exact", "continued"])
+async def test_with_a_journal_the_next_process_goes_on(resume: str) -> None:
+    script = {"turns": [ROUND, HELLO], "resume": resume}
+    store = MemoryStore()
+    token = [Token("sesame", "ada")]
+    async with open_place(script, store=store, tokens=token) as place:
+        chat = place.chat()
+        await chat.say("How is the weather?")
+        if resume == "continued":  # whose open turns do not survive
+            await chat.answer(RESULTS)
+        before = chat.conversation
+    async with open_place(script, store=store, tokens=token) as after:
+        chat.client = after.client()
+        if resume == "exact":
+            heard = await chat.answer(RESULTS)
+            assert heard.message.content == "Oslo: rain, Rome: sun."
+        hello = await chat.say("And you?", extra_headers={CONVERSATION: before})
+
+    assert hello.message.content == "Hello."
+    assert chat.conversation == before

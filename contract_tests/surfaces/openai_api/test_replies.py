@@ -28,7 +28,7 @@ def waiting_script(go_on: anyio.Event) -> list[Any]:
 async def test_the_sdks_retry_after_a_timeout_joins_the_reply_that_grows() -> None:
     go_on = anyio.Event()
     async with open_place(waiting_script(go_on)) as place:
-        client = place.client(timeout=0.3, max_retries=1)
+        client = place.client(timeout=1, max_retries=3)
         waiters = place.server.waiters
         heard: Any = None
         async with anyio.create_task_group() as group:

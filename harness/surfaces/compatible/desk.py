@@ -11,6 +11,7 @@ history that it brings.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import anyio
@@ -38,6 +39,7 @@ class Desk:
         self._group = group
         self._surface = surface
         self._rooms: dict[Token, Room] = {}
+        self._has_ended = anyio.Event()
         group.start_soon(self._end_abandoned)
 
     async def ask(self, call: Call, request: ModelRequest, terms: Terms) -> Reply:
@@ -59,10 +61,14 @@ class Desk:
             reply = Reply(request.model)
             room.note(request, terms, reply)
             work = Work(self._served, self._surface, room, call.llm, request, terms, reply)
-            self._group.start_soon(work.run)
+            self._group.start_soon(self._run, work)
         with reply.read():
             await reply.begun()
         return reply
+
+    async def _run(self, work: Work) -> None:
+        await work.run()
+        self._has_ended.set()
 
     def _make_room(self) -> None:
         """Of too many conversations the one that nobody has touched for longest makes room."""
@@ -79,13 +85,14 @@ class Desk:
             self._group.start_soon(ended, room.llm, thread)
 
     async def _end_abandoned(self) -> None:
-        """Sleeps until the next conversation or recorded reply is due."""
-        settings = self._settings
+        """Sleeps until the next conversation or recorded reply is due; only the end of a reply makes a new one so."""
+        seconds = self._settings.abandoned_seconds
         while True:
+            self._has_ended = anyio.Event()
             now = anyio.current_time()
             for room in self._rooms.values():
                 room.drop_recorded(now)
-                self._leave(room, room.abandoned(now - settings.abandoned_seconds))
-            # what begins or ends meanwhile cannot be due before one more period has passed
-            due = [at for room in self._rooms.values() for at in room.due_at(settings.abandoned_seconds)]
-            await anyio.sleep_until(min([*due, now + min(settings.abandoned_seconds, settings.recorded_seconds)]))
+                self._leave(room, room.abandoned(now - seconds))
+            due_at = min((at for room in self._rooms.values() for at in room.due_at(seconds)), default=math.inf)
+            with anyio.move_on_after(due_at - now):
+                await self._has_ended.wait()

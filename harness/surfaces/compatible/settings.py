@@ -28,7 +28,7 @@ class CompatibleSettings:
     """How long a reply without a reader goes on before its turn is cancelled: SDKs repeat a call after up to 8 s."""
     stream_grace_seconds: float = 2.0
     """The same once a stream has begun: no SDK repeats a call after that, so who leaves has cancelled."""
-    first_look_seconds: float = 1.0
+    first_look_seconds: float = 0.7
     """A stream's headers wait so long for its beginning: what fails at once is an HTTP status."""
     patience_seconds: float = 45.0
     """A reply in one piece has its status after so long at the latest; white space then keeps the line busy."""
