@@ -54,13 +54,17 @@ class ClientFiles:
         """Makes the file, and the directories above it, where they are not there."""
         path = write.path
         *above, name = self._names(path)
+        try:
+            data = write.text.encode()
+        except UnicodeEncodeError:
+            raise Refusal(INVALID_PARAMS, f"what is to be written to '{path}' holds half a character") from None
         with _told(path), self._directory(above, makes=True) as directory:
             file = os.open(name, os.O_WRONLY | os.O_CREAT | _FILE, 0o666, dir_fd=directory)
             with os.fdopen(file, "wb") as opened:
                 if _regular(path, file).st_nlink > 1:
                     raise Refusal(INVALID_PARAMS, f"'{path}' has other names, which may lie outside: not written")
                 opened.truncate(0)
-                opened.write(write.text.encode())
+                opened.write(data)
 
     def directory(self, path: str | None) -> Path:
         """Where a command may start; by default the working directory itself."""

@@ -109,6 +109,12 @@ def test_a_file_with_another_name_is_not_written_because_that_may_lie_outside(pl
 
 
 @requirement("acp:client:files")
+def test_a_text_that_cannot_be_written_leaves_the_file_as_it_was(place: Path) -> None:
+    assert "half a character" in refused(ClientFiles(place).write, Write(f"{place}/a.txt", "x\ud800")).message
+    assert (place / "a.txt").read_text() == "mine"
+
+
+@requirement("acp:client:files")
 def test_what_is_missing_too_large_or_no_text_is_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = ClientFiles(place)
     missing = refused(mine.read, f"{place}/none.txt")

@@ -44,7 +44,7 @@ async def open_talk(
         connector_options_json=json.dumps({**more, "env": env or {}, **chosen}),
     )
     registry = Registry({"acp": AcpConnector(ENVIRONMENT)})
-    with anyio.fail_after(30):
+    with anyio.fail_after(90):
         async with LocalHarness(registry, store=journal) as harness:
             yield Talk(harness, await harness.begin_conversation(options))
 
@@ -107,16 +107,16 @@ async def test_a_plan_and_both_answers_to_a_permission_pass(tmp_path: Path) -> N
 
 
 @requirement("acp:package")
-@pytest.mark.parametrize("step", [["wait"], ["ask", "ls"], ["call", "look", {}]], ids=["text", "permission", "call"])
-async def test_a_cancel_ends_the_turn_wherever_it_is_and_the_next_one_works(step: list[Any], tmp_path: Path) -> None:
+async def test_a_cancel_ends_the_turn_wherever_it_is_and_the_next_one_works(tmp_path: Path) -> None:
     async with open_talk(tmp_path) as talk:
-        turn_id = await talk.start(steps(["plan", "x"], step))
-        await talk.until(
-            turn_id, lambda state, items: state.pending_requests or any(isinstance(i, Plan) for i in items)
-        )
-        await talk.llm.cancel_turn(talk.conversation_id, turn_id)
-        assert (await talk.unanswered(turn_id)).end[0] == "cancelled"
-        assert (await talk.say(steps(["plan", "y"]))).end == ("completed", "end_turn")
+        for step in (["wait"], ["ask", "ls"], ["call", "look", {}]):
+            turn_id = await talk.start(steps(["plan", "x"], step))
+            await talk.until(
+                turn_id, lambda state, items: state.pending_requests or any(isinstance(i, Plan) for i in items)
+            )
+            await talk.llm.cancel_turn(talk.conversation_id, turn_id)
+            assert (await talk.unanswered(turn_id)).end[0] == "cancelled"
+            assert (await talk.say(steps(["plan", "y"]))).end == ("completed", "end_turn")
 
 
 @requirement("acp:package", "acp:resume")

@@ -125,6 +125,10 @@ async def test_an_endless_output_is_bounded_and_so_is_the_number_of_terminals(tm
             await terminals.create(line("true"), tmp_path)
         with pytest.raises(Refusal, match="release one first"):
             await terminals.create(line("true"), tmp_path)
+        await terminals.release("terminal-2")
+        with pytest.raises(Refusal):
+            await terminals.create(line("half \ud800"), tmp_path)
+        await terminals.create(line("true"), tmp_path)
         await terminals.release(name)
         await terminals.create(line("true"), tmp_path)
 
