@@ -5,8 +5,10 @@ from __future__ import annotations
 import sqlite3
 import stat
 import sys
+import threading
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from contract_tests.requirements import requirement
 from harness.contract.content import text_of
 from harness.errors import Internal
 from harness.store import SqliteStore, Summary
+from harness.store.database import Database
 from harness.store.schema import VERSION
 
 CALLS = [{"calls": [{"name": "weather", "id": "c"}, {"name": "clock", "id": "d"}]}, {"text": "done"}]
@@ -250,3 +253,18 @@ async def test_two_processes_write_to_one_file_at_the_same_time(path: Path) -> N
     async with SqliteStore(path) as store:
         for number in range(3):
             assert len(flat(await store.entries(f"c_{number}"))) == 50
+
+
+async def test_a_file_is_not_closed_under_a_read_that_runs(path: Path) -> None:
+    goes_on, done = threading.Event(), list[int]()
+
+    def read(db: sqlite3.Connection) -> None:
+        goes_on.wait(10)
+        done.append(db.execute("SELECT 1").fetchone()[0])
+
+    async with anyio.create_task_group() as group:
+        async with Database(path, "process") as database:
+            group.start_soon(partial(database.read, read, heavy=True))
+            await anyio.wait_all_tasks_blocked()
+            threading.Timer(0.1, goes_on.set).start()
+        assert done == [1]

@@ -50,7 +50,7 @@ class Database:
         await self._stack.__aenter__()
         try:
             await anyio.to_thread.run_sync(self._open)
-            self._stack.callback(self._close)
+            self._stack.push_async_callback(self._close)
             self._group = await self._stack.enter_async_context(anyio.create_task_group())
         except BaseException:
             await self._stack.aclose()
@@ -115,12 +115,9 @@ class Database:
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         return connection
 
-    def _close(self) -> None:
+    async def _close(self) -> None:
         for line in (self._reader, self._writer):
-            if line.connection is not None:
-                with suppress(sqlite3.Error):  # its last act is a checkpoint, which another process may do as well
-                    line.connection.close()
-                line.connection = None
+            await line.close()
 
     def _checkpoint(self) -> None:
         """On a connection of its own, so that appends go on meanwhile; a failed one is repeated after more text."""
@@ -155,6 +152,15 @@ class _Line:
                     if getattr(error, "sqlite_errorcode", None) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                         raise clear_error(self._path, error) from error
             return await anyio.to_thread.run_sync(self.run_now, work, limiter=self._threads)
+
+    async def close(self) -> None:
+        """Waits for what runs: a connection that is closed under a thread of ours takes the process with it."""
+        with anyio.CancelScope(shield=True):
+            async with self._lock:
+                connection, self.connection = self.connection, None
+                if connection is not None:
+                    with suppress(sqlite3.Error):  # its last act is a checkpoint, which another process may do as well
+                        connection.close()
 
     def run_now(self, work: Work[T]) -> T:
         with clear_errors(self._path):
