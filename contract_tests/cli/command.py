@@ -169,6 +169,10 @@ class Screen:
             assert data, f"'{text}' never came, only: {self.shown[before:]}"
         return self.shown[before:]
 
+    def more(self) -> bool:
+        """Reads once; false at the end."""
+        return bool(self._read())
+
     def type(self, keys: str) -> None:
         os.write(self.terminal, keys.encode())
 

@@ -11,13 +11,13 @@ from contract_tests.requirements import requirement
 def test_help_names_every_command(shell: Shell, arguments: list[str]) -> None:
     told = shell.run(*arguments)
     shown = told.out + told.err
-    for text in ("run", "demo", "serve", "scripted-model", "Examples:", "harness run "):
+    for text in ("run", "chat", "demo", "serve", "scripted-model", "Examples:", "harness run "):
         assert text in shown
     assert told.code == (0 if arguments else 2)
 
 
 @requirement("cli:help")
-@pytest.mark.parametrize("command", ["run", "demo", "serve", "scripted-model"])
+@pytest.mark.parametrize("command", ["run", "chat", "demo", "serve", "scripted-model"])
 def test_the_help_of_a_command_has_examples(shell: Shell, command: str) -> None:
     told = shell.run(command, "--help")
     assert told.code == 0

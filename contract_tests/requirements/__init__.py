@@ -11,6 +11,7 @@ import pytest
 
 from contract_tests.requirements.anthropic_surface import ANTHROPIC_SURFACE
 from contract_tests.requirements.bridge import BRIDGE
+from contract_tests.requirements.chat import CHAT
 from contract_tests.requirements.claude import CLAUDE
 from contract_tests.requirements.cli import CLI
 from contract_tests.requirements.conformance import CONFORMANCE
@@ -54,6 +55,7 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
     [
         *ANTHROPIC_SURFACE,
         *BRIDGE,
+        *CHAT,
         *CLAUDE,
         *CLI,
         *CONFORMANCE,

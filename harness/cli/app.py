@@ -10,6 +10,8 @@ import typer
 from harness.cli.acp import EXAMPLES as ACP_EXAMPLES
 from harness.cli.acp import acp
 from harness.cli.bench import build_bench_app
+from harness.cli.chat import EXAMPLES as CHAT_EXAMPLES
+from harness.cli.chat import chat
 from harness.cli.demo import EXAMPLES as DEMO_EXAMPLES
 from harness.cli.demo import demo
 from harness.cli.doctor import EXAMPLES as DOCTOR_EXAMPLES
@@ -73,6 +75,7 @@ def build_app() -> typer.Typer:
     )
     app.callback(help=_HELP, epilog=_EXAMPLES)(_root)
     app.command(epilog=RUN_EXAMPLES)(run)
+    app.command(epilog=CHAT_EXAMPLES)(chat)
     app.command(epilog=DEMO_EXAMPLES)(demo)
     app.command(epilog=SERVE_EXAMPLES)(serve)
     app.command(epilog=MCP_EXAMPLES)(mcp)

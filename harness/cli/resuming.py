@@ -1,4 +1,4 @@
-"""Which conversation `harness run` goes on with: `--continue`, `--resume`, `--fork`."""
+"""Which conversation `harness run` and `chat` go on with: `--continue`, `--resume`, `--fork`."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ async def taken_up(llm: Directory, earlier: Earlier, directory: Path, *, has_mes
         NotSupported: `--fork` of a connector that cannot.
         ConversationInUse: another process has it open.
     """
+    if earlier.fork is not None and not has_message:
+        raise InvalidArgument("--fork: say how to go on, with PROMPT or with '-' for stdin")
+    found = await earlier_conversation(llm, earlier, directory)
     if earlier.fork is not None:
-        if not has_message:
-            raise InvalidArgument("--fork: say how to go on, with PROMPT or with '-' for stdin")
-        return TakenUp(await llm.fork_conversation(earlier.fork))
-    conversation_id = earlier.resume or await _latest(llm, directory)
-    turn_id = await _unfinished(llm, conversation_id)
+        return found
+    conversation_id, turn_id = found.conversation_id, found.turn_id
     if has_message and turn_id is not None:
         raise InvalidArgument(
             f"turn '{turn_id}' of conversation '{conversation_id}' has not ended: take it up without a PROMPT first"
@@ -68,7 +68,21 @@ async def taken_up(llm: Directory, earlier: Earlier, directory: Path, *, has_mes
         raise InvalidArgument(
             f"no turn of conversation '{conversation_id}' is unfinished: say how to go on, with PROMPT or with '-'"
         )
-    return TakenUp(conversation_id, turn_id)
+    return found
+
+
+async def earlier_conversation(llm: Directory, earlier: Earlier, directory: Path) -> TakenUp:
+    """The conversation that was named, whatever there is to do in it.
+
+    Raises:
+        InvalidArgument: there is no such conversation here.
+        NotSupported: `--fork` of a connector that cannot.
+        ConversationInUse: another process has it open.
+    """
+    if earlier.fork is not None:
+        return TakenUp(await llm.fork_conversation(earlier.fork))
+    conversation_id = earlier.resume or await _latest(llm, directory)
+    return TakenUp(conversation_id, await _unfinished(llm, conversation_id))
 
 
 async def _latest(llm: Directory, directory: Path) -> str:

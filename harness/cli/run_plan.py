@@ -30,7 +30,7 @@ class Plan:
     """A run that could begin now."""
 
     prompt: str | None
-    """Null where a turn is taken up that has not ended."""
+    """Null where a turn is taken up that has not ended, and where the messages come later."""
     tools: Sequence[Callable[..., Any]]
     options: ConversationOptions
     approve: Approve
@@ -51,8 +51,8 @@ class Plan:
         return replace(self, options=self.options.model_copy(update={"connector": name}))
 
 
-def plan_of(arguments: RunArguments) -> Plan:
-    """Reads stdin where the prompt is there, and runs the tools files.
+def plan_of(arguments: RunArguments, *, has_prompt: bool = True) -> Plan:
+    """Reads stdin where the prompt is there, and runs the tools files; without `has_prompt` messages come later.
 
     Raises:
         InvalidArgument: an option or a prompt that cannot be used.
@@ -85,7 +85,7 @@ def plan_of(arguments: RunArguments) -> Plan:
     tools = load_tools(*arguments.tools)
     servers = read_servers(arguments.mcp_config)
     # a dry run says nothing to anybody, and a turn that is taken up was told before
-    says_nothing = arguments.prompt is None and (arguments.dry_run or earlier)
+    says_nothing = not has_prompt or (arguments.prompt is None and (arguments.dry_run or earlier))
     return Plan(
         None if says_nothing else _prompt(arguments.prompt),
         tools,

@@ -68,7 +68,7 @@ class Run:
     async def _ask(self, plan: Plan, stop: anyio.Event) -> Completion:
         with _open_approver(plan, self.view) as approver:
             async with (
-                _open_llm(plan, self._registry) as llm,
+                open_llm(plan, self._registry) as llm,
                 open_services(plan.openapi, plan.ujmw) as services,
                 open_advisor(plan.advisor, self._registry, plan.prices) as advisors,
             ):
@@ -150,7 +150,8 @@ def _turn_options(plan: Plan) -> TurnOptions | None:
 
 
 @asynccontextmanager
-async def _open_llm(plan: Plan, registry: Registry) -> AsyncGenerator[Directory]:
+async def open_llm(plan: Plan, registry: Registry) -> AsyncGenerator[Directory]:
+    """The harness that the plan names: another process's, or one in this process."""
     # each brings half a house with it, and a run needs only one of them
     if plan.url is not None:
         from harness.remote import RemoteHarness
