@@ -12,7 +12,7 @@ from harness.contract.content import ContentBlock
 from harness.contract.output import TERMINAL
 from harness.contract.requests import HostRequest, HostResponse, QuestionAction, RequestKind
 from harness.contract.state import TurnTranscript
-from harness.errors import HarnessError, InvalidArgument, NotSupported, TurnInProgress
+from harness.errors import HarnessError, InvalidArgument, NotSupported, TurnInProgress, unwrapped
 from harness.orchestrator.approvals import Decision, declined
 from harness.orchestrator.conversation import ConversationHandle
 from harness.orchestrator.lines import ItemLine, Line, ResponseLine
@@ -60,19 +60,14 @@ class AgentSession:
         Raises:
             HarnessError: it cannot be opened.
         """
-        opening = self._opening
         try:
-            async with open_conversation(
-                self._llm,
-                options=opening.options,
-                approver=self,
-                policy=Policy(self.choices.policy),
-                servers=opening.servers,
-                conversation_id=opening.conversation_id,
-            ) as handle:
-                self._handle, self.session_id = handle, handle.conversation_id
-                task_status.started()
-                await self._closing.wait()
+            with unwrapped():
+                await self._hold(task_status)
+        except HarnessError as error:
+            if not self.session_id:
+                raise
+            # the client has the session's answers already, and its other sessions go on
+            logger.warning("session '%s' did not end well: %s", self.session_id, error)
         finally:
             await self._leave()
             self._closed.set()
@@ -186,6 +181,20 @@ class AgentSession:
         return form_decision(request, result)
 
     # inside
+
+    async def _hold(self, task_status: TaskStatus[None]) -> None:
+        opening = self._opening
+        async with open_conversation(
+            self._llm,
+            options=opening.options,
+            approver=self,
+            policy=Policy(self.choices.policy),
+            servers=opening.servers,
+            conversation_id=opening.conversation_id,
+        ) as handle:
+            self._handle, self.session_id = handle, handle.conversation_id
+            task_status.started()
+            await self._closing.wait()
 
     async def _see(self, line: Line) -> None:
         if isinstance(line, ResponseLine):

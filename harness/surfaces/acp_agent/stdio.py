@@ -63,9 +63,7 @@ def reader_of(descriptor: int) -> ReadSome:
 
 
 def writer_of(descriptor: int) -> WriteAll:
-    """Raises, when it writes:
-    OSError: nobody reads any more.
-    """
+    """Writes all of it, and raises `OSError` when nobody reads any more."""
     waits = _can_wait(descriptor)
 
     async def write(data: bytes) -> None:
