@@ -38,7 +38,7 @@ ON_STDIO = [
 def inspect(directory: Path, *arguments: str) -> Any:
     """What the inspector prints, in a home of its own."""
     done = subprocess.run(
-        [str(installed("mcp-inspector")), "--cli", *arguments],
+        [str(installed("mcp-inspector")), "--cli", "--connect-timeout", "50000", *arguments],
         capture_output=True,
         text=True,
         cwd=directory,
