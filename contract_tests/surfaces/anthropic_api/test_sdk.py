@@ -15,6 +15,7 @@ from anthropic.types import Message, MessageParam, ToolParam, ToolResultBlockPar
 from contract_tests.llm_suite import Peer, open_server
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.anthropic_api.agents import conversations, sdk_of
+from contract_tests.surfaces.http import client_of
 from harness.contract import text_of
 from harness.surfaces.compatible.settings import CompatibleSettings
 from harness.surfaces.server import Server
@@ -150,6 +151,26 @@ async def test_a_changed_message_begins_a_conversation_of_its_own_with_the_histo
 
 
 @requirement("anthropic-surface:sdk")
+async def test_a_call_id_that_an_agent_repeats_is_another_one_for_the_client() -> None:
+    """Claude Code loses a result whose id it has seen before, and a peer that begins anew may repeat one."""
+    peer = Peer()
+    same = {"name": "weather", "arguments": {"city": "Oslo"}, "id": "same"}
+    async with open_sdk([[{"calls": [same]}, {"text": "{{results.same}}"}]], peer) as (_, client):
+        first = await create(client, [QUESTION])
+        # this history is where no conversation stands, so a new peer begins with it
+        history: list[MessageParam] = [QUESTION, *answered(first, {"same": "rain"})]
+        history.append({"role": "assistant", "content": "Made up."})
+        second = await create(client, [*history, {"role": "user", "content": "Again."}])
+        again = [*history, {"role": "user", "content": "Again."}, *answered(second, {"same~2": "sun"})]
+        third = await create(client, again)
+    assert [block.id for one in (first, second) for block in one.content if block.type == "tool_use"] == [
+        "same",
+        "same~2",
+    ]
+    assert said(third) == "sun"
+
+
+@requirement("anthropic-surface:sdk")
 async def test_to_leave_a_stream_cancels_the_turn() -> None:
     peer = Peer()
     settings = CompatibleSettings(stream_grace_seconds=0)
@@ -202,6 +223,22 @@ async def test_a_wrong_key_is_an_authentication_error_and_both_places_for_the_ri
             await create(client.with_options(api_key="wrong"), [QUESTION])
         bearer = client.copy(api_key=None, auth_token=server.tokens[0].secret)
         assert said(await create(bearer, [QUESTION])) == "Hi."
+
+
+@requirement("anthropic-surface:errors")
+async def test_a_knock_needs_no_key_and_an_unknown_path_is_refused_in_the_apis_shape() -> None:
+    async with open_server([HI]) as server:
+        async with client_of(server, token=None) as stranger:
+            assert [(await stranger.head(path)).status_code for path in ("/anthropic", "/anthropic/")] == [200, 200]
+            refused = await stranger.get("/anthropic/v1/models")
+        async with client_of(server) as client:
+            unknown = await client.get("/anthropic/v1/files")
+    assert (refused.status_code, refused.json()["error"]["type"]) == (401, "authentication_error")
+    assert (unknown.status_code, unknown.json()["type"], unknown.json()["error"]["type"]) == (
+        404,
+        "error",
+        "not_found_error",
+    )
 
 
 @requirement("anthropic-surface:errors")
