@@ -53,7 +53,7 @@ test-live: setup peers ## Run every scenario and every test that starts a real C
 
 pins: ## Take the newest versions and write constraints.txt anew
 	$(PYTHON) -m venv --clear $(VENV)-pins
-	$(VENV)-pins/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[claude,acp,mcp,local,openai,clients,dev]'
+	$(VENV)-pins/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[claude,mcp,local,openai,clients,dev]'
 	{ head -n 1 constraints.txt; $(VENV)-pins/bin/python -m pip freeze --exclude level2-harness; } > constraints.new
 	mv constraints.new constraints.txt
 
@@ -61,5 +61,5 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "$(PYTHON) is too old: Python 3.11 or newer is needed, name it with PYTHON=")'
 	@# Debian splits venv's pip off into a package of its own: then the pip outside puts one in.
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || $(PYTHON) -m pip --python $(BIN)/python install pip
-	$(PIP_INSTALL) --constraint constraints.txt --editable '.[claude,acp,mcp,openai,clients,dev]'
+	$(PIP_INSTALL) --constraint constraints.txt --editable '.[claude,mcp,openai,clients,dev]'
 	@touch $@
