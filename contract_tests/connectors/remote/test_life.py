@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+import pytest
 
 from connectors.fake import FakeConnector
 from contract_tests.connectors.remote.stack import TOKEN, open_house, remote, through
@@ -27,7 +28,9 @@ from harness.contract import (
     ToolSourceDescriptor,
     ToolSourceKind,
 )
+from harness.errors import InvalidArgument
 from harness.local import LocalHarness
+from harness.remote import RemoteHarness
 from harness.store import SqliteStore
 from harness.store.memory import MemoryStore
 from harness.surfaces.server import serve
@@ -239,3 +242,47 @@ async def test_an_answer_that_the_dead_middle_did_not_get_is_in_the_detail(tmp_p
             assert state.error is not None and state.error.code == "peer_lost"
             [lost] = json.loads(state.error.detail_json or "{}")["open_requests"]
             assert lost["response"]["content"] == [{"type": "text", "text": "3 °C"}]
+
+
+@requirement("stacking:errors")
+async def test_an_answer_that_cannot_be_passed_down_fails_the_turn_and_leaves_nothing_running(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def refuse(self: RemoteHarness, *_: object) -> None:
+        raise InvalidArgument("no such answer here")
+
+    monkeypatch.setattr(RemoteHarness, "submit_responses", refuse)
+    peer = Peer()
+    with anyio.fail_after(20):
+        async with (
+            open_house(FakeConnector([[CALL, {"text": "never"}]], on_seen=peer.note)) as below,
+            serve(below, tokens=[TOKEN]) as server,
+            open_house() as top,
+        ):
+            conversation_id = await top.begin_conversation(remote(through(server.url, "fake"), tools=TOOLS))
+            ids = conversation_id, await say(top, conversation_id)
+            await until(top, ids, is_waiting)
+            await top.submit_responses(*ids, results(["call_1"]))
+            state, _ = await until(top, ids, is_over)
+            assert state.error is not None
+            assert (state.error.code, state.error.message) == ("invalid_argument", "no such answer here")
+            await peer.has_seen("interrupt")
+
+
+@requirement("stacking:errors")
+async def test_a_turn_that_is_cancelled_below_by_somebody_else_is_lost_here() -> None:
+    with anyio.fail_after(20):
+        async with (
+            open_house(FakeConnector([[CALL, {"text": "never"}]])) as below,
+            serve(below, tokens=[TOKEN]) as server,
+            open_house() as top,
+        ):
+            conversation_id = await top.begin_conversation(remote(through(server.url, "fake"), tools=TOOLS))
+            ids = conversation_id, await say(top, conversation_id)
+            await until(top, ids, is_waiting)
+            view = below.for_owner(TOKEN.owner, TOKEN.rights)
+            [waiting] = await view.list_requests()
+            await view.cancel_turn(waiting.conversation_id, waiting.turn_id)
+            state, _ = await until(top, ids, is_over)
+            assert state.status == "failed" and state.error is not None
+            assert (state.error.code, state.error.message[:22]) == ("peer_lost", "the turn was cancelled")
