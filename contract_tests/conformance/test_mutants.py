@@ -4,14 +4,20 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from connectors.anthropic import AnthropicConnector
+from connectors.claude import ClaudeConnector
 from connectors.fake import FakeConnector
 from contract_tests.requirements import requirement
+from harness.connector import Connector
 from harness.registry import Registry
 from harness.testing.mutation import MutatedConnector, Passage, Play, Survivor, try_mutants
-from harness.testing.rows import FAKE
+from harness.testing.recording import recordings_of, replayed
+from harness.testing.row import Row
+from harness.testing.rows import FAKE, ROWS
 from harness.testing.running import run_scenario
 from harness.testing.scenario import Scenario
 from harness.testing.scenarios import all_scenarios
@@ -36,6 +42,7 @@ ALLOWED = {
     ("double", "UsageReported"): "usage is cumulative",
     ("delay", "UsageReported"): "usage is cumulative, and traces leave it out",
     ("swap", "UsageReported"): "traces leave usage out",
+    ("double", "answer"): "a session that has passed an answer on no longer knows the request",
     ("corrupt", "UsageReported"): "traces leave usage out; 'usage-once' looks at it",
 }
 """Mutants nobody needs to notice, and why."""
@@ -54,11 +61,26 @@ CANCELLED = ("cancel-approval", "cancel-blocked", "cancel-streaming")
 
 def play_in(directory: Path) -> Play:
     async def play(scenario: Scenario, passage: Passage, seconds: float) -> Sequence[str]:
-        connector = MutatedConnector(FakeConnector(), passage)
-        row = replace(FAKE, registry=lambda: Registry({"fake": connector}))
+        row = mutated(FAKE, "fake", FakeConnector(), passage)
         return (await run_scenario(replace(scenario, seconds=seconds), row, directory)).trace
 
     return play
+
+
+def replay_of(row: str, connector: Connector) -> Play:
+    """Plays the recording that ships of this row, with a connector that is spoilt in one place."""
+    files = recordings_of(row)
+
+    async def play(scenario: Scenario, passage: Passage, seconds: float) -> Sequence[str]:
+        spoilt = mutated(replayed(ROWS[row], files[scenario.name]), row, connector, passage)
+        with TemporaryDirectory(prefix="harness-replay-") as directory:
+            return (await run_scenario(replace(scenario, seconds=seconds), spoilt, Path(directory))).trace
+
+    return play
+
+
+def mutated(row: Row, name: str, connector: Connector, passage: Passage) -> Row:
+    return replace(row, registry=lambda: Registry({name: MutatedConnector(connector, passage)}))
 
 
 def unexplained(survivors: Sequence[Survivor]) -> list[str]:
@@ -66,8 +88,8 @@ def unexplained(survivors: Sequence[Survivor]) -> list[str]:
 
 
 def is_explained(one: Survivor) -> bool:
-    if one.kind == "answer":
-        return one.mutation.change == "corrupt" and one.scenario in ANSWER_UNREAD
+    if one.kind == "answer" and one.mutation.change == "corrupt":
+        return one.scenario in ANSWER_UNREAD
     if one.kind == "TurnEnded" and one.mutation.change in ("drop", "corrupt"):
         return one.scenario in CANCELLED
     return (one.mutation.change, one.kind) in ALLOWED
@@ -87,4 +109,35 @@ async def test_all_mutants_of_all_scenarios_are_noticed(tmp_path: Path, caplog: 
     caplog.set_level(logging.CRITICAL)
     tally = await try_mutants(SCENARIOS.values(), play_in(tmp_path), seconds=5.0)
     print(f"{tally.by_scenario} noticed by scenarios, {tally.by_trace} by traces, {len(tally.survivors)} not at all")
+    assert unexplained(tally.survivors) == []
+
+
+@requirement("conformance:mutants")
+@pytest.mark.parametrize(
+    ("row", "connector", "scenarios"),
+    [
+        ("anthropic", AnthropicConnector(), ("no-tool", "one-call", "unauthorized")),
+        ("claude", ClaudeConnector(), ("one-call",)),
+    ],
+)
+async def test_mutants_of_a_connector_before_a_recording_are_noticed(
+    row: str, connector: Connector, scenarios: Sequence[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL)
+    played = [SCENARIOS[name] for name in scenarios]
+    tally = await try_mutants(played, replay_of(row, connector), seconds=5.0, at_once=4)
+    assert tally.by_scenario + tally.by_trace > 25
+    assert unexplained(tally.survivors) == []
+
+
+@requirement("conformance:mutants")
+@pytest.mark.all_live
+@pytest.mark.parametrize(("row", "connector"), [("anthropic", AnthropicConnector()), ("claude", ClaudeConnector())])
+async def test_all_mutants_of_all_recordings_are_noticed(
+    row: str, connector: Connector, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL)
+    played = [SCENARIOS[name] for name in recordings_of(row)]
+    tally = await try_mutants(played, replay_of(row, connector), seconds=10.0, at_once=4)
+    print(f"{row}: {tally.by_scenario} noticed by scenarios, {tally.by_trace} by traces, {len(tally.survivors)} not")
     assert unexplained(tally.survivors) == []

@@ -23,6 +23,11 @@ from harness.testing.scenarios import all_scenarios
 
 SCENARIOS = all_scenarios()
 RECORDINGS = {(row, scenario): file for row in ROWS for scenario, file in recordings_of(row).items()}
+OTHER_VERSIONS = {
+    (file.parent.parent.name, file.parent.name, file.stem): file
+    for file in sorted((ROOT / "fixtures").glob("*/*/*.jsonl"))
+}
+"""Those of versions that do not ship with the package."""
 RECORDED = sorted({row for row, _ in RECORDINGS})
 
 
@@ -36,6 +41,15 @@ async def test_a_recording_gives_the_trace_it_was_made_with(
     again = f"harness record --connector {row} --scenario {scenario} --to {file.parent}"
     assert changes(read_recording(file).trace, outcome.trace) == [], f"if this is meant, type: {again}"
     assert readable(outcome.trace) == snapshot
+
+
+@requirement("conformance:replay")
+@pytest.mark.parametrize(("row", "version", "scenario"), [*OTHER_VERSIONS])
+async def test_other_versions_of_a_peer_are_played_too(row: str, version: str, scenario: str, tmp_path: Path) -> None:
+    recording = read_recording(file := OTHER_VERSIONS[row, version, scenario])
+    outcome = await replay(SCENARIOS[scenario], ROWS[row], file, tmp_path)
+    assert (outcome.peer.rpartition(" ")[2], recording.scenario) == (version, scenario)
+    assert changes(recording.trace, outcome.trace) == []
 
 
 def readable(trace: Sequence[str]) -> str:
@@ -64,7 +78,8 @@ def test_what_is_not_recorded_has_a_reason(row: str) -> None:
 
 @requirement("conformance:replay")
 def test_recordings_are_small_and_tell_nothing_of_the_machine_they_were_made_on() -> None:
-    texts = {file: file.read_text(encoding="utf-8") for file in RECORDINGS.values()}
-    assert sum(map(len, texts.values())) < 4_000_000
+    assert sum(file.stat().st_size for file in RECORDINGS.values()) < 4_000_000
+    files = [*RECORDINGS.values(), *OTHER_VERSIONS.values()]
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
     for file, text in texts.items():
         assert re.findall(r"(?<![\w>])/(?:root|home|work)/|sk-made-up|Bearer (?!<key>)", text) == [], file
