@@ -128,7 +128,8 @@ async def open_agent_session(start: Start, earlier: str | None, log: SessionLog)
             await _until_open(session, protocol, start, address)
             seconds = time.monotonic() - begun_at
             told = f"{agent.name} {protocol.version} at {launch.argv[0]}, pid {process.pid}, ready in {seconds:.1f} s"
-            session.announce(notice("peer_started", told), *_rewrites(start.tools), *_forgotten(notes, agent))
+            forgotten = _forgotten(notes, agent) if earlier is not None else []
+            session.announce(notice("peer_started", told), *_rewrites(start.tools), *forgotten)
             async with anyio.create_task_group() as tasks:
                 terminals = Terminals(tasks, start.command_env, grace_seconds=start.grace_seconds)
                 root = Path(str(launch.params["cwd"]))
