@@ -261,14 +261,15 @@ async def test_a_conversation_that_was_begun_elsewhere_can_be_named() -> None:
 
 @requirement("openai:restart")
 async def test_calls_that_wait_are_found_by_a_server_that_has_forgotten_everything() -> None:
-    async with open_place([ROUND]) as place:
+    async with open_place([ROUND, HELLO]) as place:
         chat = place.chat()
         await chat.say("How is the weather?")
         async with serve(place.house, connectors=["fake"], tokens=place.server.tokens) as next_server:
             chat.client = place.client(base_url=f"{next_server.url}/openai/v1")
             heard = await chat.answer(RESULTS)
+            hello = await chat.say("And you?")
 
-    assert heard.message.content == "Oslo: rain, Rome: sun."
+    assert (heard.message.content, hello.message.content) == ("Oslo: rain, Rome: sun.", "Hello.")
     assert place.count("opened") == 1
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from harness.contract.output import TERMINAL
 from harness.contract.requests import OpenRequest
+from harness.contract.value import Label
 from harness.surfaces.call import OwnedLLM
 from harness.surfaces.compatible.asides import wire_id
 from harness.surfaces.compatible.reading import TurnReading
@@ -19,15 +20,15 @@ async def waiting_for(llm: OwnedLLM, call_ids: Collection[str]) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-async def adopted(llm: OwnedLLM, conversation_id: str) -> Thread:
+async def adopted(llm: OwnedLLM, conversation_id: str, surface: Label) -> Thread:
     """The conversation as it is: idle, or with all that waits taken for told.
 
     Raises:
         UnknownConversation: this owner has none of that id.
     """
-    await llm.get_conversation(conversation_id)
+    info = await llm.get_conversation(conversation_id)
     waiting = [one for one in await llm.list_requests() if one.conversation_id == conversation_id]
-    thread = Thread(conversation_id, None)
+    thread = Thread(conversation_id, None, is_foreign=surface not in info.labels)
     if waiting:
         thread.reading = await _read_so_far(llm, waiting[0])
         thread.reading.told |= {one.request.request_id for one in waiting}

@@ -54,6 +54,10 @@ class Terms:
     """`Cache-Control: no-cache`: no recorded reply of an equal request."""
 
 
+GAP = "\n\n"
+"""A part of its own between two items of one reply."""
+
+
 class ReplyEnd(StrEnum):
     """Why a reply is complete."""
 

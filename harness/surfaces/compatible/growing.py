@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 
-from harness.contract.output import TERMINAL
 from harness.contract.requests import HostRequest
 from harness.contract.state import TurnState
 from harness.surfaces.call import OwnedLLM
 from harness.surfaces.compatible.asides import call_of, is_aside, refusal_of, wire_id
-from harness.surfaces.compatible.exchange import CallPart, ReplyEnd, ReplyEnded
+from harness.surfaces.compatible.exchange import CallPart, ReplyEnd, ReplyEnded, ReplyFailed
 from harness.surfaces.compatible.reading import TurnReading
 from harness.surfaces.compatible.reply import Reply
 
 _WAIT_MS = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """What ends a reply. Whoever reads it may ask again at once, so the conversation must be ready for that before."""
+
+    end: ReplyEnded | ReplyFailed
+    waiting: dict[str, HostRequest] = field(default_factory=dict[str, HostRequest])
+    """The calls that wait for the client, by their ids on the wire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +39,17 @@ class Growth:
     requests_as_calls: bool
     """Approvals and questions are put to the client; else they are refused once the server's policy has not decided."""
 
-    async def run(self) -> dict[str, HostRequest]:
-        """Returns when the reply is over, with the calls that wait for the client, by their ids on the wire."""
+    async def run(self) -> Grown:
+        """Returns when the reply lacks nothing but its end."""
         self.reading.begin_reply()
         quiet_at = 0.0
         calls: list[HostRequest] = []
         while True:
             state = await self._poll(quiet_at if calls else None)
-            self.reply.add(*self.reading.read(state))
-            if state.status in TERMINAL and not state.has_more:
-                return {}
+            for part in self.reading.read(state):
+                if isinstance(part, ReplyEnded | ReplyFailed):
+                    return Grown(part)
+                self.reply.add(part)
             await self._refuse(state)
             calls = self._calls(state)
             now = anyio.current_time()
@@ -68,8 +77,9 @@ class Growth:
                 return
             await self.llm.submit_responses(self.conversation_id, self.reading.turn_id, [response])
 
-    def _end_with(self, calls: list[HostRequest]) -> dict[str, HostRequest]:
+    def _end_with(self, calls: list[HostRequest]) -> Grown:
         self.reading.told |= {request.request_id for request in calls}
         told = [CallPart(call_of(request, self.conversation_id)) for request in calls]
-        self.reply.add(*self.reading.called(), *told, ReplyEnded(ReplyEnd.TOOL_CALLS, self.reading.cost()))
-        return {wire_id(request, self.conversation_id): request for request in calls}
+        self.reply.add(*self.reading.called(), *told)
+        waiting = {wire_id(request, self.conversation_id): request for request in calls}
+        return Grown(ReplyEnded(ReplyEnd.TOOL_CALLS, self.reading.cost()), waiting)

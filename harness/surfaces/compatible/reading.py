@@ -23,6 +23,7 @@ from harness.contract.state import TurnState
 from harness.contract.usage import UsageInfo
 from harness.errors import HarnessError, Internal, from_code
 from harness.surfaces.compatible.exchange import (
+    GAP,
     DiscardedPart,
     ReplyEnd,
     ReplyEnded,
@@ -34,8 +35,6 @@ from harness.surfaces.compatible.exchange import (
 from harness.surfaces.compatible.reply_usage import usage_between
 
 _Saying: TypeAlias = type[TextPart] | type[ThinkingPart]
-_GAP = "\n\n"
-"""Between two items of one reply."""
 _ENDS: dict[str | None, ReplyEnd] = {
     StopReason.MAX_TOKENS: ReplyEnd.MAX_TOKENS,
     StopReason.MAX_TURNS: ReplyEnd.MAX_TOKENS,
@@ -119,7 +118,7 @@ class TurnReading:
         self.says_something = True
         if not text:
             return []
-        gap = [kind(_GAP, self._last[kind])] if self._last.get(kind, item_id) != item_id else []
+        gap = [kind(GAP, self._last[kind])] if self._last.get(kind, item_id) != item_id else []
         self._last[kind] = item_id
         return [*gap, kind(text, item_id)]
 
@@ -128,7 +127,7 @@ class TurnReading:
         kinds = [kind for kind, last in self._last.items() if last == item_id]
         for kind in kinds:
             del self._last[kind]
-        return [kind(_GAP, item_id) for kind in kinds]
+        return [kind(GAP, item_id) for kind in kinds]
 
     def _last_words(self, state: TurnState) -> list[ReplyPart]:
         held = self.called()

@@ -19,6 +19,7 @@ from harness.errors import (
 
 MODEL_NOT_FOUND = "model_not_found"
 MISSING_TOOL_RESULTS = "missing_tool_results"
+REPLY_NOT_FOUND = "previous_response_not_found"
 _PROVIDER_STATUS = {"rate_limit": 429, "request": 400, "overloaded": 503}
 
 

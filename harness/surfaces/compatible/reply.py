@@ -21,6 +21,7 @@ from harness.contract.tools import ToolCall
 from harness.contract.usage import UsageInfo
 from harness.errors import HarnessError
 from harness.surfaces.compatible.exchange import (
+    GAP,
     CallPart,
     DiscardedPart,
     ReplyEnd,
@@ -193,6 +194,10 @@ class Reply:
                 ]
             else:
                 counted.append(part)
+        if len(counted) < len(self.parts):  # what was to follow the last gap may be among what was taken back
+            last = max((n for n, part in enumerate(counted) if isinstance(part, TextPart)), default=None)
+            if last is not None and _is_gap(counted[last]):
+                del counted[last]
         return counted
 
     def _raise_failure(self) -> None:
@@ -202,3 +207,7 @@ class Reply:
     def _note(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
+
+
+def _is_gap(part: ReplyPart) -> bool:
+    return isinstance(part, TextPart) and part.text == GAP

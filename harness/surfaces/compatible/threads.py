@@ -13,7 +13,7 @@ from harness.contract.value import JsonValue
 from harness.errors import HarnessError, TurnInProgress
 from harness.surfaces.compatible.exchange import ModelRequest
 from harness.surfaces.compatible.reading import TurnReading
-from harness.surfaces.compatible.refusals import missing_tool_results, refused
+from harness.surfaces.compatible.refusals import REPLY_NOT_FOUND, missing_tool_results, refused
 from harness.surfaces.compatible.tips import split, tip
 
 
@@ -37,7 +37,9 @@ class Thread:
 
     conversation_id: str
     kind: Kind | None
-    """Null for a conversation that was begun elsewhere."""
+    """Null while nobody has said what it is: then its history does not lead to it."""
+    is_foreign: bool = False
+    """It was begun by another surface, and only named here: it is not ours to end."""
     tips: Collection[str] = ()
     """Where it stands: with the last assistant message as it was streamed, and without what was taken back."""
     waiting: dict[str, HostRequest] = field(default_factory=dict[str, HostRequest])
@@ -106,7 +108,7 @@ def _by_reply(threads: Sequence[Thread], request: ModelRequest) -> Thread | None
         raise refused(
             f"no reply '{request.previous_reply}' that can be continued here: it is unknown, expired, or continued "
             "already; send the whole history instead",
-            reason="previous_response_not_found",
+            reason=REPLY_NOT_FOUND,
             param="previous_response_id",
         )
     return found[0]

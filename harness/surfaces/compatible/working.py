@@ -17,9 +17,9 @@ from harness.errors import HarnessError, Internal, InvalidArgument, unwrapped
 from harness.surfaces.call import OwnedLLM, Served
 from harness.surfaces.compatible.adopting import adopted, waiting_for
 from harness.surfaces.compatible.asides import response_of
-from harness.surfaces.compatible.exchange import ModelRequest, Terms
+from harness.surfaces.compatible.exchange import ModelRequest, ReplyFailed, Terms
 from harness.surfaces.compatible.fit import Fitted, fitted, offered
-from harness.surfaces.compatible.growing import Growth
+from harness.surfaces.compatible.growing import Grown, Growth
 from harness.surfaces.compatible.models import model_names, named_model
 from harness.surfaces.compatible.reading import TurnReading
 from harness.surfaces.compatible.refusals import refused, unknown_model, unsupported
@@ -83,24 +83,33 @@ class Work:
         thread.is_busy = True
         try:
             ignored = await self._take(thread, wanted)
-        except BaseException:
+        except Exception:
             thread.is_busy = False
             if is_new:
                 await self._end(thread)
             raise
         tips, thread.tips = thread.tips, ()
         self.reply.begin(thread.conversation_id, ignored)
-        is_good = False
         try:
-            await self._grow(thread)
-            is_good = not self.reply.has_failed
-        finally:
+            grown = await self._grow(thread)
+        except Exception:
+            await self._end(thread)
+            raise
+        finally:  # a server that stops leaves the turn to the house, which may keep it for the next process
             thread.is_busy = False
             thread.touched_at = anyio.current_time()
-            if not is_good or (is_new and self._is_answered_only):
-                await self._end(thread)
+        thread.waiting = grown.waiting
         thread.tips = self._tips(wanted.new, tips)
         thread.last_reply = self.reply.reply_id
+        has_failed = isinstance(grown.end, ReplyFailed)
+        is_left = has_failed or (is_new and self._is_answered_only)
+        if is_left:
+            self.room.threads.pop(thread.conversation_id, None)
+        if has_failed:
+            self.room.forget_reply(self.request, self.terms, self.reply)
+        self.reply.add(grown.end)
+        if is_left:
+            await ended(self.llm, thread)
 
     async def _wanted(self) -> _Wanted:
         """Raises:
@@ -123,19 +132,22 @@ class Work:
         """The conversation that the request continues."""
         named = self.terms.conversation_id
         if named is not None:
-            thread = self.room.threads.get(named) or await self._adopted(named)
+            thread = self.room.threads.get(named) or await self._adopted(named, wanted)
             check_answers(thread, wanted.new)
             return thread
         thread = thread_for(self.room.threads.values(), self.request, wanted.new, wanted.kind)
         if thread is None and wanted.new.message.tool_results:
             waiting = await waiting_for(self.llm, {one.call_id for one in wanted.new.message.tool_results})
             if waiting is not None:
-                thread = await self._adopted(waiting)
+                thread = await self._adopted(waiting, wanted)
                 check_answers(thread, wanted.new)
         return thread
 
-    async def _adopted(self, conversation_id: str) -> Thread:
-        thread = await adopted(self.llm, conversation_id)
+    async def _adopted(self, conversation_id: str, wanted: _Wanted) -> Thread:
+        """One of our own is taken for what the client says that it is; nobody else can tell any more."""
+        thread = await adopted(self.llm, conversation_id, self._label)
+        if not thread.is_foreign:
+            thread.kind = wanted.kind
         return self.room.threads.setdefault(conversation_id, thread)
 
     async def _begun(self, wanted: _Wanted) -> Thread:
@@ -150,12 +162,16 @@ class Work:
                 "tools": wanted.tools,
                 "history": [*wanted.new.history, *seed],
                 "output_schema_json": wanted.fit.output_schema_json,
-                "labels": [Label(name="surface", value=self.surface)],
+                "labels": [self._label],
             }
         )
         thread = Thread(await self.llm.begin_conversation(options), wanted.kind)
         self.room.threads[thread.conversation_id] = thread
         return thread
+
+    @property
+    def _label(self) -> Label:
+        return Label(name="surface", value=self.surface)
 
     @property
     def _is_answered_only(self) -> bool:
@@ -164,8 +180,7 @@ class Work:
     async def _end(self, thread: Thread) -> None:
         """A turn that broke leaves the peer with a history that no client has; the next request brings its own."""
         self.room.threads.pop(thread.conversation_id, None)
-        with anyio.CancelScope(shield=True):
-            await ended(self.llm, thread)
+        await ended(self.llm, thread)
 
     # the turn
 
@@ -192,7 +207,7 @@ class Work:
     def _word(self, name: str) -> str:
         return self.request.words.get(name, name)
 
-    async def _grow(self, thread: Thread) -> None:
+    async def _grow(self, thread: Thread) -> Grown:
         assert thread.reading is not None
         settings = self.served.compatible
         growth = Growth(
@@ -203,11 +218,14 @@ class Work:
             settings.quiet_seconds,
             self.terms.requests_as_calls,
         )
+        grown: Grown | None = None
         with unwrapped():
             async with anyio.create_task_group() as group:
                 group.start_soon(self._cancel_when_left, thread.conversation_id, thread.reading.turn_id)
-                thread.waiting = await growth.run()
+                grown = await growth.run()
                 group.cancel_scope.cancel()
+        assert grown is not None
+        return grown
 
     async def _cancel_when_left(self, conversation_id: str, turn_id: str) -> None:
         """A client says that it wants no answer any more by going away."""
@@ -227,7 +245,7 @@ async def ended(llm: OwnedLLM, thread: Thread) -> None:
 
     One that was begun elsewhere is not ours to end.
     """
-    if thread.kind is None:
+    if thread.is_foreign:
         return
     try:
         await llm.end_conversation(thread.conversation_id)
