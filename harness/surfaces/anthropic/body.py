@@ -45,6 +45,13 @@ class WireFormat(Value):
     schema_: Annotated[dict[str, JsonValue] | None, Field(alias="schema")] = None
 
 
+class WireThread(Value):
+    """A beta of the API: `continue` brings only what is new since that message."""
+
+    type: Literal["create", "continue"]
+    previous_message_id: str | None = None
+
+
 class WireOutputConfig(Value):
     effort: str | None = None
     format: WireFormat | None = None
@@ -64,6 +71,7 @@ class MessagesBody(Value):
     stream: bool = False
     thinking: WireThinking | None = None
     output_config: WireOutputConfig | None = None
+    thread: WireThread | None = None
     temperature: float | None = None
     stop_sequences: list[str] = []
     mcp_servers: list[JsonValue] = []

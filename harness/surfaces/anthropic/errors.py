@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from harness.errors import ContextOverflow, HarnessError, ProviderError
 from harness.surfaces.call import JSON_TYPE
-from harness.surfaces.compatible.refusals import retry_headers, wire_status
+from harness.surfaces.compatible.refusals import REPLY_NOT_FOUND, retry_headers, wire_status
 from harness.trace.redaction import Redactor, secrets_of_environment
 
 _TYPES = {
@@ -26,6 +26,8 @@ _TYPES = {
 }
 _REASONS = {"overloaded": 529, "billing": 402}
 """Statuses that only this API has."""
+_LOST_THREAD = {"error_code": "thread_not_found"}
+"""By this the SDK knows that it should send the whole history."""
 
 
 def refusal(error: HarnessError, status: int | None = None) -> Response:
@@ -44,13 +46,20 @@ def error_body(error: HarnessError, status: int | None = None, request_id: str |
     status = status or _status(error)
     kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
     told = {"type": kind, "message": _message(error), "code": error.code}
+    details = {"details": _LOST_THREAD} if _is_lost_thread(error) else {}
     named = {"request_id": request_id} if request_id is not None else {}
-    return json.dumps({"type": "error", "error": told, **named}).encode()
+    return json.dumps({"type": "error", "error": {**told, **details}, **named}).encode()
 
 
 def _status(error: HarnessError) -> int:
+    if _is_lost_thread(error):
+        return 404
     special = _REASONS.get(str(error.detail.get("reason"))) if isinstance(error, ProviderError) else None
     return special or wire_status(error)
+
+
+def _is_lost_thread(error: HarnessError) -> bool:
+    return error.detail.get("reason") == REPLY_NOT_FOUND
 
 
 def _message(error: HarnessError) -> str:

@@ -15,7 +15,7 @@ from harness.contract.tools import ToolCall, ToolResult
 from harness.contract.value import JsonValue
 from harness.errors import InvalidArgument
 from harness.surfaces.anthropic.body import WireMessage
-from harness.surfaces.anthropic.names import inner_name
+from harness.surfaces.compatible.names import inner_name
 
 Block = Mapping[str, JsonValue]
 _THOUGHTS = ("thinking", "redacted_thinking")

@@ -13,8 +13,8 @@ from harness.contract.tools import ToolDescriptor
 from harness.contract.value import JsonValue
 from harness.surfaces.anthropic.body import MessagesBody, WireTool, WireToolChoice
 from harness.surfaces.anthropic.history import history_of, loaded_tools, system_text
-from harness.surfaces.anthropic.names import inner_name, long_names
 from harness.surfaces.compatible.exchange import ModelRequest
+from harness.surfaces.compatible.names import inner_name, long_names
 from harness.surfaces.compatible.refusals import refused, unsupported
 
 _EFFORTS = {
@@ -33,6 +33,7 @@ _WORDS = {
     "max_output_tokens": "max_tokens",
     "output_schema_json": "output_config.format",
 }
+MESSAGE_PREFIX = "msg_"
 _UNSAID = frozenset({"cache_control"})
 """Says nothing about the answer, so leaving it out is not worth a word."""
 
@@ -79,6 +80,7 @@ def messages_request(body: MessagesBody) -> MessagesRequest:
         options=_options(body, tools),
         words=_WORDS,
         ignored=tuple(dict.fromkeys(_ignored(body))),
+        previous_reply=_previous_reply(body),
         streams=body.stream,
         shows_thinking=thinking is not None
         and thinking.type in ("enabled", "adaptive")
@@ -94,6 +96,17 @@ def _check_meaning(body: MessagesBody) -> None:
         raise unsupported("mcp_servers", "offer their tools in 'tools' and run them yourself")
     if body.container is not None:
         raise unsupported("container", "it is Anthropic's own")
+
+
+def _previous_reply(body: MessagesBody) -> str | None:
+    """The reply that the client goes on from; without one the history says where it stands."""
+    if body.thread is None or body.thread.type == "create":
+        return None
+    if body.thread.previous_message_id is None:
+        raise refused("'thread.previous_message_id' is missing", param="thread.previous_message_id")
+    if any(message.role == "assistant" for message in body.messages):
+        raise refused("'messages' must hold only what is new, as the thread has the rest", param="messages")
+    return body.thread.previous_message_id.removeprefix(MESSAGE_PREFIX)
 
 
 def _tool(tool: WireTool, place: str) -> ToolDescriptor:

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from harness.contract.value import JsonValue
 from harness.surfaces.anthropic.errors import refusal
 from harness.surfaces.anthropic.render import EventWriter, whole_message
-from harness.surfaces.anthropic.request import MessagesRequest, messages_request, read_body
+from harness.surfaces.anthropic.request import MESSAGE_PREFIX, MessagesRequest, messages_request, read_body
 from harness.surfaces.anthropic.side import count_tokens, is_claude_code, side_reply
 from harness.surfaces.call import Call, Served
 from harness.surfaces.compatible.answering import JsonObject, Wire, endpoint, guarded, json_body
@@ -82,7 +82,7 @@ _WIRE = Wire(_read, _stream, _whole, refusal)
 
 
 def _message_id(reply: Reply) -> str:
-    return f"msg_{reply.reply_id}"
+    return f"{MESSAGE_PREFIX}{reply.reply_id}"
 
 
 async def _count(call: Call) -> Response:

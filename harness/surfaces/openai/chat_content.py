@@ -44,11 +44,15 @@ def _block(part: ContentPart, where: str) -> ContentBlock:
             media_type, data = of_data_url(image.url, f"{where}.image_url.url")
             return ImageBlock(data=data, media_type=media_type)
         case AudioContent(input_audio=audio):
-            media_type = _AUDIO_TYPES.get(audio.format, f"audio/{audio.format}")
-            return AudioBlock(data=audio.data, media_type=media_type)
+            return AudioBlock(data=audio.data, media_type=audio_type(audio.format))
         case FileContent(file=file):
             return _file(file, f"{where}.file")
     assert_never(part)
+
+
+def audio_type(name: str) -> str:
+    """The media type of a format as this API names it."""
+    return _AUDIO_TYPES.get(name, f"audio/{name}")
 
 
 def _file(file: File, where: str) -> ResourceBlock:

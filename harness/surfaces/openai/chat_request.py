@@ -44,6 +44,7 @@ EFFORTS = {
     "medium": Effort.MEDIUM,
     "high": Effort.HIGH,
     "xhigh": Effort.EXTRA_HIGH,
+    "max": Effort.EXTRA_HIGH,
 }
 _REFUSED = {
     "logprobs": "an agent tells no probabilities",

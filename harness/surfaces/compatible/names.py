@@ -1,4 +1,4 @@
-"""Names of tools that are longer here than the contract's (pure): this API takes 128 characters, the contract 64."""
+"""Names of tools that are longer on a wire than the contract's (pure): providers take 128 characters, we 64."""
 
 from __future__ import annotations
 
