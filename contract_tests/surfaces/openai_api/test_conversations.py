@@ -8,6 +8,7 @@ import anyio
 import openai
 import pytest
 
+from contract_tests.llm_suite import is_waiting, until
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.openai_api.chat import CLOCK, WEATHER, Chat, calls_of, open_place
 from harness.contract import ConversationOptions, TextBlock, text_of
@@ -249,8 +250,7 @@ async def test_a_conversation_that_was_begun_elsewhere_can_be_named() -> None:
         house = place.house.for_owner("local", place.server.tokens[0].rights)
         begun = await house.begin_conversation(ConversationOptions(connector="fake"))
         turn_id = await house.submit_user_message(begun, [TextBlock(text="Go.")])
-        while not (await house.poll_turn(begun, turn_id, 0, 1000)).pending_requests:
-            pass
+        await until(house, (begun, turn_id), is_waiting)
         chat = place.chat(extra_headers={CONVERSATION: begun})
         heard = await chat.answer(RESULTS)
         hello = await chat.say("And you?")
@@ -330,3 +330,33 @@ async def test_with_a_journal_the_next_process_goes_on(resume: str) -> None:
 
     assert hello.message.content == "Hello."
     assert chat.conversation == before
+
+
+@requirement("openai:late-call", "R-G1")
+@pytest.mark.parametrize("ended", [False, True])
+async def test_results_of_calls_that_the_peer_has_given_up_meet_what_it_said_since(ended: bool) -> None:
+    gone, go_on = anyio.Event(), anyio.Event()
+    script: list[Any] = [
+        {"calls": [{"name": "weather", "id": "oslo"}], "wait": False},
+        {"until": gone},
+        {"withdraw": "oslo"},
+        {"text": "Never mind."},
+        *([] if ended else [{"until": go_on}]),
+        {"text": " Bye."},
+    ]
+    async with open_place([script, HELLO]) as place:
+        chat = place.chat()
+        await chat.say("Go.")
+        gone.set()
+        house = place.house.for_owner("local", place.server.tokens[0].rights)
+        [turn] = (await house.export_conversation(chat.conversation or "")).turns
+        await until(house, (chat.conversation or "", turn.turn_id), lambda state: not state.pending_requests)
+        go_on.set()
+        heard = await chat.answer({"oslo": "rain"})
+        hello = await chat.say("And you?")
+
+    assert heard.finish_reason == "stop"
+    assert heard.message.content.startswith("Never mind.")
+    assert hello.message.content == "Hello."
+    assert place.count("opened") == 1
+    assert place.count("answer") == 0
