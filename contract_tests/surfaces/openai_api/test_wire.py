@@ -241,6 +241,32 @@ async def test_hints_that_reach_nobody_are_named() -> None:
     assert other.ignored is None
 
 
+@requirement("openai:meaning")
+async def test_names_of_hints_cannot_break_the_header() -> None:
+    async with open_place([HELLO]) as place:
+        chat = place.chat(extra_body={"a\r\nSet-Cookie: x": 1, "wärme": 2, "x" * 5000: 3})
+        await chat.say("Go.")
+
+    assert chat.ignored is not None
+    assert chat.ignored.startswith("a??Set-Cookie??x, w?rme, xxx")
+    assert len(chat.ignored) == 2000
+
+
+@requirement("openai:content", "R-B2")
+async def test_ten_megabytes_pass_both_ways() -> None:
+    image, text = "A" * 10_000_000, "x" * 5_000_000
+    part = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{image}"}}
+    async with open_place([[{"text": text}], HELLO]) as place:
+        chat = place.chat()
+        heard = await chat.say([part])
+        await chat.say("And now?", stream=True)
+
+    [seen] = [one.value for one in place.peer.seen if one.what == "message"][:1]
+    assert seen == (ImageBlock(data=image, media_type="image/png"),)
+    assert heard.message.content == text
+    assert place.count("opened") == 1
+
+
 @requirement("openai:content")
 async def test_content_arrives_as_it_is() -> None:
     parts: list[dict[str, Any]] = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from starlette.datastructures import Headers
 
 from harness.errors import HarnessError
@@ -12,6 +14,9 @@ from harness.surfaces.compatible.reply import Reply
 CONVERSATION = "X-Harness-Conversation"
 IGNORED = "X-Harness-Ignored"
 REQUESTS = "X-Harness-Requests"
+_UNSAFE = re.compile(r"[^\w.-]", re.ASCII)
+"""The names are the client's, and a header must not hold whatever JSON can."""
+_MAX_CHARS = 2000
 
 
 def terms_of(headers: Headers) -> Terms:
@@ -34,7 +39,7 @@ def reply_headers(reply: Reply) -> dict[str, str]:
     """For every response of a reply that has begun; one that was made without an agent has no conversation."""
     headers = {CONVERSATION: reply.conversation_id} if reply.conversation_id else {}
     if reply.ignored:
-        headers[IGNORED] = ", ".join(reply.ignored)
+        headers[IGNORED] = ", ".join(_UNSAFE.sub("?", name) for name in reply.ignored)[:_MAX_CHARS]
     return headers
 
 
