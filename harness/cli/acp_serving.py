@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -25,25 +24,15 @@ from harness.local import LocalHarness
 from harness.registry import Registry
 from harness.settings import Settings
 from harness.surfaces.acp_agent.opening import AgentSettings
-from harness.surfaces.acp_agent.stdio import reader_of, serve_agent, writer_of
+from harness.surfaces.acp_agent.stdio import serve_agent
+from harness.surfaces.descriptors import read_some, take_streams, write_all
 
 NO_TOOLS = "none"
 
 
 def run_agent(arguments: AcpArguments) -> None:
     set_up_logs(verbose=arguments.verbose)
-    anyio.run(_run, arguments, *_take_streams())
-
-
-def _take_streams() -> tuple[int, int]:
-    """The client's streams, for us alone: what a library prints, or a program that we start, goes to stderr."""
-    sys.stdout.flush()
-    taken = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return taken
+    anyio.run(_run, arguments, *take_streams())
 
 
 async def _run(arguments: AcpArguments, incoming: int, outgoing: int) -> None:
@@ -61,7 +50,7 @@ async def _run(arguments: AcpArguments, incoming: int, outgoing: int) -> None:
         async with harness, anyio.create_task_group() as group:
 
             async def serve() -> None:
-                await serve_agent(harness, settings, reader_of(incoming), writer_of(outgoing))
+                await serve_agent(harness, settings, partial(read_some, incoming), partial(write_all, outgoing))
                 group.cancel_scope.cancel()
 
             group.start_soon(serve)

@@ -36,8 +36,8 @@ from harness.server_record import read_token_file
 from harness.settings import Settings
 from harness.surfaces.app import base_urls, package_version
 from harness.surfaces.compatible.settings import CompatibleSettings, SideRequests
+from harness.surfaces.descriptors import take_streams
 from harness.surfaces.server import Server, connectors_of, local_token, serve
-from harness.surfaces.stdio.descriptors import taken_streams
 from harness.surfaces.stdio.server import serve_stdio
 from harness.surfaces.ujmw.settings import UjmwSettings
 from harness.surfaces.ujmw.surface import ujmw_dialect
@@ -51,8 +51,8 @@ def run_server(arguments: ServeArguments) -> None:
     set_up_logs(verbose=arguments.verbose)
     if arguments.stdio:
         _check_stdio(arguments)
-        with taken_streams() as (incoming, outgoing):
-            anyio.run(_serve, arguments, partial(_serve_stdio, incoming=incoming, outgoing=outgoing))
+        incoming, outgoing = take_streams()
+        anyio.run(_serve, arguments, partial(_serve_stdio, incoming=incoming, outgoing=outgoing))
     else:
         anyio.run(_serve, arguments, _serve_http)
 

@@ -15,8 +15,8 @@ import anyio.to_thread
 
 from contract_tests.cli.command import HARNESS, Shell
 from contract_tests.llm_suite import open_house
+from harness.surfaces.descriptors import read_some, write_all
 from harness.surfaces.server import connectors_of
-from harness.surfaces.stdio.descriptors import read_some, write_all
 from harness.surfaces.stdio.server import serve_stdio
 
 

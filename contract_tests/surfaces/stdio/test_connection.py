@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.stdio.client import Client, Fault, connected
-from harness.surfaces.stdio.descriptors import write_all
-from harness.surfaces.stdio.lines import LineCutter
+from harness.surfaces.descriptors import write_all
+from harness.wire.lines import LineCutter
 
 ROUND = [
     {"text": ["a", "b"]},

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import select
-import stat
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TypeAlias
 
 import anyio
-import anyio.lowlevel
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from harness.errors import unwrapped
@@ -17,13 +13,13 @@ from harness.surfaces.acp_agent.agent import AcpAgent
 from harness.surfaces.acp_agent.client import Client
 from harness.surfaces.acp_agent.opening import AgentSettings, OwnLLM
 from harness.wire.json_rpc import INVALID_REQUEST, RpcFault, RpcMalformed, RpcMessage, read_message
+from harness.wire.lines import LineCutter
 
 MAX_LINE_BYTES = 256 * 1024 * 1024
 WAITING_LINES = 1000
 """So many lines wait for a slow client; then whoever has more to say waits too."""
 FLUSH_SECONDS = 2.0
 """How long the last lines may take once the client has said its last."""
-_READ_BYTES = 256 * 1024
 
 ReadSome: TypeAlias = Callable[[], Awaitable[bytes]]
 """Some bytes as they come; none at the end."""
@@ -45,44 +41,6 @@ async def serve_agent(llm: OwnLLM, settings: AgentSettings, read: ReadSome, writ
             everything.cancel_scope.deadline = anyio.current_time() + FLUSH_SECONDS
 
 
-def reader_of(descriptor: int) -> ReadSome:
-    """Reads a pipe, a socket, a terminal or a file. No thread waits: one could not be stopped at the end."""
-    waits = _can_wait(descriptor)
-
-    async def read() -> bytes:
-        if waits:
-            await anyio.wait_readable(descriptor)
-        else:
-            await anyio.lowlevel.checkpoint()
-        try:
-            return os.read(descriptor, _READ_BYTES)
-        except OSError:
-            return b""
-
-    return read
-
-
-def writer_of(descriptor: int) -> WriteAll:
-    """Writes all of it, and raises `OSError` when nobody reads any more."""
-    waits = _can_wait(descriptor)
-
-    async def write(data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            if waits:
-                await anyio.wait_writable(descriptor)
-            # so much fits into a pipe that says it can take something
-            rest = rest[os.write(descriptor, rest[: select.PIPE_BUF]) :]
-
-    return write
-
-
-def _can_wait(descriptor: int) -> bool:
-    """Files are always ready, and the loop refuses to watch them."""
-    mode = os.fstat(descriptor).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
-
-
 async def _write_lines(lines: MemoryObjectReceiveStream[bytes], write: WriteAll, everything: anyio.CancelScope) -> None:
     """As many at once as wait."""
     async for line in lines:
@@ -101,23 +59,10 @@ async def _write_lines(lines: MemoryObjectReceiveStream[bytes], write: WriteAll,
 
 async def _messages(read: ReadSome) -> AsyncGenerator[RpcMessage]:
     """Blank lines are none; a line that is too long is one message that says so."""
-    parts: list[bytes] = []
-    size, is_too_long = 0, False
+    cutter = LineCutter(MAX_LINE_BYTES)
     while data := await read():
-        *ends, rest = data.split(b"\n")
-        for end in ends:
-            line = b"".join((*parts, end))
-            parts, size = [], 0
-            if is_too_long or len(line) > MAX_LINE_BYTES:
-                is_too_long = False
-                yield _too_long()
+        for line in cutter.feed(data):
+            if line is None:
+                yield RpcMalformed(None, RpcFault(INVALID_REQUEST, f"the line is longer than {MAX_LINE_BYTES} bytes"))
             elif line.strip():
                 yield read_message(line)
-        parts.append(rest)
-        size += len(rest)
-        if size > MAX_LINE_BYTES:
-            parts, size, is_too_long = [], 0, True
-
-
-def _too_long() -> RpcMalformed:
-    return RpcMalformed(None, RpcFault(INVALID_REQUEST, f"the line is longer than {MAX_LINE_BYTES} bytes"))

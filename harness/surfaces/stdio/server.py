@@ -11,11 +11,11 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 
 from harness.errors import unwrapped
 from harness.surfaces.call import OwnedLLM
+from harness.surfaces.descriptors import read_some, write_all
 from harness.surfaces.stdio.connection import Connection
-from harness.surfaces.stdio.descriptors import read_some, write_all
-from harness.surfaces.stdio.lines import LineCutter
 from harness.wire.bodies import ConnectorInfo
 from harness.wire.json_rpc import INVALID_REQUEST, RpcFault, RpcMalformed, RpcMessage, read_message
+from harness.wire.lines import LineCutter
 
 DEFAULT_MAX_LINE_BYTES = 256 * 1024 * 1024
 _WAITING_LINES = 1000

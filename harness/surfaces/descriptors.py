@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import select
 import sys
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import anyio
@@ -15,22 +14,17 @@ import anyio.lowlevel
 _READ_BYTES = 256 * 1024
 
 
-@contextmanager
-def taken_streams() -> Generator[tuple[int, int]]:
-    """Ours alone: a program that a connector starts reads nothing, and what anybody prints goes to stderr."""
+def take_streams() -> tuple[int, int]:
+    """Stdin and stdout, ours alone until the process ends, and for what is printed while it does.
+
+    A program that a connector starts reads nothing, and what anybody else prints goes to stderr.
+    """
     sys.stdout.flush()
-    incoming, outgoing = os.dup(0), os.dup(1)
+    taken = os.dup(0), os.dup(1)
     with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
-    try:
-        yield incoming, outgoing
-    finally:
-        sys.stdout.flush()
-        os.dup2(incoming, 0)
-        os.dup2(outgoing, 1)
-        os.close(incoming)
-        os.close(outgoing)
+    return taken
 
 
 async def read_some(descriptor: int) -> bytes:
