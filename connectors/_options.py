@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from harness.contract.options import ConversationOptions
-from harness.errors import InvalidArgument
+from harness.errors import InvalidArgument, NotSupported
 
 
 class CliOptions(BaseModel):
@@ -54,3 +55,20 @@ def options_of(kind: type[OptionsT], options: ConversationOptions, connector: st
         raise InvalidArgument(
             f"connector '{connector}': option '{name}': {first['msg']}; known options: {known}"
         ) from None
+
+
+def check_taken(options: ConversationOptions, peer: str, takes: Collection[str] = ()) -> None:
+    """`takes` are those of the options below that this peer can be told.
+
+    Raises:
+        NotSupported: another one is asked for; names it.
+    """
+    asked = {
+        "resume_from": options.resume_from,
+        "limits.max_output_tokens": options.limits.max_output_tokens,
+        "limits.max_turns": options.limits.max_turns,
+        "effort": options.effort,
+    }
+    for name, value in asked.items():
+        if value is not None and name not in takes:
+            raise NotSupported(f"{peer} cannot be told '{name}'; leave it out")

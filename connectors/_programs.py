@@ -42,11 +42,12 @@ def packaged_version(program: Path) -> Version | None:
 
 
 class ProgramVersions:
-    """The versions of one kind of program; `remedy` is what to type where it is missing or strange."""
+    """The versions of one kind of program; `remedy` is what to type where it is missing, strange or too old."""
 
-    def __init__(self, name: str, remedy: str) -> None:
+    def __init__(self, name: str, remedy: str, minimum: Version | None = None) -> None:
         self._name = name
         self._remedy = remedy
+        self._minimum = minimum
         self._known: dict[tuple[Path, int], Version] = {}
 
     async def version_of(
@@ -55,7 +56,7 @@ class ProgramVersions:
         """What its package says, else what `argv` prints; `program` is the file that tells whether it has changed.
 
         Raises:
-            ConnectorUnavailable: it is missing, or does not print a version; says what to type.
+            ConnectorUnavailable: it is missing, prints no version, or an older one than the minimum; says what to type.
         """
         try:
             key = (program, program.stat().st_mtime_ns)
@@ -63,7 +64,14 @@ class ProgramVersions:
             raise ConnectorUnavailable(f"there is no program '{program}'; {self._remedy}") from None
         if key not in self._known:
             self._known[key] = packaged_version(program) or await self._printed(argv, environ, extra or {})
-        return self._known[key]
+        version = self._known[key]
+        if self._minimum is not None and version < self._minimum:
+            raise ConnectorUnavailable(
+                f"'{program}' is {self._name} {version_text(version)}; at least {version_text(self._minimum)} is "
+                f"needed; {self._remedy}",
+                reason="wrong_version",
+            )
+        return version
 
     async def _printed(self, argv: Sequence[str], environ: Mapping[str, str], extra: Mapping[str, str]) -> Version:
         asked = " ".join(argv)

@@ -162,6 +162,19 @@ class Forks(Protocol):
         ...
 
 
+@runtime_checkable
+class ChecksDelegation(Protocol):
+    """A connector whose peer takes a part of what may be delegated."""
+
+    def check_delegation(self, options: ConversationOptions, delegation: Delegation) -> None:
+        """Called when something is delegated, before the first turn.
+
+        Raises:
+            NotSupported: names what the peer cannot use, or cannot keep to the letter.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
     """A model that a connector can talk to, as far as its provider tells."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from connectors._kept_policy import Unasked
 from connectors._programs import Version
 from harness.contract.capabilities import CallIds, Denial, Parallel, ToolErrorFlag
 
@@ -74,6 +75,9 @@ class Agent:
     """Whether it can be given MCP servers beside ours."""
     takes_prompt: bool = False
     """Whether the caller's system prompt can be given to it."""
+    unasked: Unasked | None = None
+    """What it may do without a question when it asks most; null where it does not tell what it asks for: then it is
+    given no policy."""
 
 
 _CLAUDE_TOOLS = (
@@ -98,6 +102,7 @@ OPENCODE = Agent(
     images_in_prompt=True,
     images_in_results=True,
     takes_prompt=True,
+    unasked=Unasked(acts=frozenset({"task"}), of_sources=False),
 )
 GEMINI = Agent(
     name="gemini",
@@ -145,6 +150,9 @@ CLAUDE_AGENT_ACP = Agent(
     error_flag=ToolErrorFlag.KEPT,
     max_result_chars=500_000,
     takes_prompt=True,
+    unasked=Unasked(
+        acts=frozenset({"Agent", "TaskCreate", "TaskGet", "TaskList", "TaskStop", "TaskUpdate"}), of_sources=False
+    ),
 )
 CODEX_ACP = Agent(
     name="codex-acp",

@@ -19,6 +19,7 @@ from harness.errors import NotSupported
 
 _DAY_MS = 24 * 3600 * 1000
 _WITHOUT_END = 1_000_000_000
+_ASK_USER = "AskUserQuestion"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 """What OpenCode writes as `_` in the name of a server."""
 
@@ -60,17 +61,16 @@ def launch(
     sources: Sequence[str] = (),
     extra: Mapping[str, str],
     isolated: bool,
+    has_policy: bool = False,
 ) -> Launch:
     """`tools` are the host's, by the names they have at the bridge; `sources` names the servers that are delegated;
-    `extra` is what the user wants in the environment.
+    `extra` is what the user wants in the environment; with a policy of the host's the agent asks about all it does.
 
     Raises:
         NotSupported: the agent takes no system prompt, or no choice of a model.
     """
     if options.system_prompt is not None and not agent.takes_prompt:
         raise NotSupported(f"'{agent.name}' cannot be given a system prompt")
-    if options.limits.max_turns is not None and agent.name != "claude-agent-acp":
-        raise NotSupported(f"'{agent.name}' cannot be told a limit of model calls")
     parts = _Parts(model=options.model)
     match agent.name:
         case "opencode":
@@ -78,7 +78,9 @@ def launch(
         case "gemini":
             _gemini(parts, options, tools, environ, home)
         case "claude-agent-acp":
-            _claude(parts, options)
+            _claude(
+                parts, options, [*options.internal_tools, *(f"mcp__{one}" for one in sources)] if has_policy else []
+            )
         case "codex-acp":
             _codex(parts, options, home)
         case _:
@@ -160,13 +162,16 @@ def _gemini(
         parts.model = None
 
 
-def _claude(parts: _Parts, options: ConversationOptions) -> None:
+def _claude(parts: _Parts, options: ConversationOptions, asks: Sequence[str]) -> None:
     claude: JsonObject = {
         "tools": options.internal_tools,
         "settingSources": [],
         "strictMcpConfig": True,
         "env": {"MCP_TOOL_TIMEOUT": str(_DAY_MS)},
     }
+    if asks:
+        # else it reads, and runs what it takes for harmless, without a question
+        claude["settings"] = {"permissions": {"ask": [tool for tool in asks if tool != _ASK_USER]}}
     if options.model is not None:
         claude["model"] = options.model
         parts.model = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from connectors._json import JsonObject, object_in, objects_in, plain_text_in
 from connectors._jsonrpc import METHOD_NOT_FOUND, Asked, JsonRpc
+from connectors._kept_policy import KeptPolicy
 from connectors.acp import asks
 from connectors.acp.client_calls import CANCELLED, NEED_TURN, Write
 from connectors.acp.turn_reader import TurnReader
@@ -18,12 +19,15 @@ _TURN_OVER = "the turn is over"
 
 
 class ClientRequests:
-    """`served` names the methods of files and terminals that are done for the agent."""
+    """`served` names the methods of files and terminals that are done for the agent; `policy` answers for the host."""
 
-    def __init__(self, rpc: JsonRpc, agent_name: str, served: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, rpc: JsonRpc, agent_name: str, served: frozenset[str] = frozenset(), policy: KeptPolicy | None = None
+    ) -> None:
         self._rpc = rpc
         self._agent_name = agent_name
         self._served = served
+        self._policy = policy
         self._asked: dict[str, Asked] = {}
         self._calls: dict[str, Asked] = {}
         self._new_calls: list[Asked] = []
@@ -42,7 +46,7 @@ class ClientRequests:
         if asked.method == asks.ELICITATION:
             self._asked[asked.key] = asked
             call_id = turn.calls.model_id(plain_text_in(asked.params.get("toolCallId")))
-            return [*turn.acted(), RequestRaised(asks.question_of(asked, call_id))]
+            return [*turn.acted(), *self._raised(asks.question_of(asked, call_id), turn)]
         return self._permission(asked, turn)
 
     def respond(self, request: HostRequest, response: HostResponse, turn: TurnReader | None) -> list[TurnEvent]:
@@ -124,7 +128,11 @@ class ClientRequests:
             call_id=turn.calls.model_id(call_id),
             tool_name=turn.calls.name_of(call_id),
         )
-        return [*events, RequestRaised(request)]
+        return [*events, *self._raised(request, turn)]
+
+    def _raised(self, request: HostRequest, turn: TurnReader) -> list[TurnEvent]:
+        ruled = self._policy.answer(request) if self._policy is not None else None
+        return [RequestRaised(request)] if ruled is None else self.respond(request, ruled, turn)
 
 
 def _writes_in(call: JsonObject) -> list[Write]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +13,10 @@ import platformdirs
 from bridge_mcp.mapping import MappedTools, map_tools
 from connectors._agent_session import AgentSession
 from connectors._environment import base_environment
+from connectors._kept_policy import check_kept, kept_policy, open_tools
+from connectors._options import check_taken
 from connectors._programs import ProgramVersions, Version, version_text
+from connectors._recorded import RecordedProcesses
 from connectors.acp.agent import AGENTS, SERVER_NAME, UNKNOWN, Agent
 from connectors.acp.argv import Launch, launch
 from connectors.acp.client_calls import NO_RIGHTS, ClientRights
@@ -35,7 +38,6 @@ from harness.contract.options import ConversationOptions
 from harness.contract.requests import RequestKind
 from harness.contract.tools import ToolSourceKind
 from harness.contract.value import JsonValue
-from harness.errors import NotSupported
 from harness.turn.events import notice
 
 TOOL_PREFIX = f"mcp__{SERVER_NAME}__"
@@ -57,7 +59,7 @@ class _Plan:
         return ClientRights(self.acp.client_files, self.acp.client_terminals)
 
 
-class AcpConnector:
+class AcpConnector(RecordedProcesses):
     """Reaches agents over the Agent Client Protocol, the host's tools through our MCP bridge."""
 
     name = "acp"
@@ -84,21 +86,30 @@ class AcpConnector:
     ) -> AbstractAsyncContextManager[Session]:
         return self._open(options, delegation, log)
 
+    def check_delegation(self, options: ConversationOptions, delegation: Delegation) -> None:
+        agent = _agent_of(read_options(options))
+        if agent.unasked is not None:
+            check_kept(f"acp:{agent.name}", delegation, options.internal_tools, agent.unasked)
+
     @asynccontextmanager
     async def _open(
         self, options: ConversationOptions, delegation: Delegation, log: SessionLog
     ) -> AsyncGenerator[Session]:
-        plan = self._plan(options, [source.name for source in delegation.tool_sources])
+        self.check_delegation(options, delegation)
+        plan = self._plan(options, delegation)
         acp = plan.acp
         start = Start(
             agent=plan.agent,
             launch=plan.launch,
-            options=options,
+            options=plan.options,
             tools=plan.tools,
             sources=[server_of(source) for source in delegation.tool_sources],
             bridge=acp.bridge,
             mode=acp.mode or plan.agent.mode,
             rights=plan.rights,
+            policy=kept_policy(
+                f"acp:{plan.agent.name}", delegation, str(plan.launch.params["cwd"]), plan.environ.get("HOME")
+            ),
             command_env=base_environment(plan.environ, extra={"HOME": plan.launch.env["HOME"]}),
             auth_method=acp.auth_method or _auth_method(plan),
             max_line_bytes=acp.max_line_bytes,
@@ -116,17 +127,13 @@ class AcpConnector:
             return None
         return await versions.version_of(plan.program, [str(plan.program), "--version"], plan.launch.env)
 
-    def _plan(self, options: ConversationOptions, sources: Sequence[str] = ()) -> _Plan:
+    def _plan(self, options: ConversationOptions, delegation: Delegation | None = None) -> _Plan:
         acp = read_options(options)
-        agent = AGENTS[acp.agent] if acp.agent is not None else UNKNOWN
-        if acp.resume_by is not None:
-            agent = replace(agent, resume=acp.resume_by)
-        if options.resume_from is not None:
-            raise NotSupported("connector 'acp' cannot take up a session by 'resume_from'")
-        if options.limits.max_output_tokens is not None:
-            raise NotSupported(f"'{agent.name}' cannot be told a limit of output tokens")
-        if options.effort is not None:
-            raise NotSupported(f"'{agent.name}' cannot be told an effort")
+        agent = _agent_of(acp)
+        delegation = delegation or Delegation()
+        check_taken(options, f"'{agent.name}'", {"limits.max_turns"} if agent.name == "claude-agent-acp" else ())
+        opened = {"internal_tools": open_tools(delegation.request_policy, options.internal_tools)}
+        options = options.model_copy(update=opened)
         environ = dict(self._environ)
         program = Path(acp.command[0]) if acp.command is not None else find_program(agent, environ)
         command = acp.command or [str(program), *agent.arguments]
@@ -139,11 +146,17 @@ class AcpConnector:
             environ,
             home,
             tools=list(tools.ours),
-            sources=sources,
+            sources=[source.name for source in delegation.tool_sources],
             extra=acp.env,
             isolated=acp.isolated_home,
+            has_policy=delegation.request_policy is not None,
         )
         return _Plan(agent, acp, options, tools, started, program, environ)
+
+
+def _agent_of(acp: AcpOptions) -> Agent:
+    agent = AGENTS[acp.agent] if acp.agent is not None else UNKNOWN
+    return agent if acp.resume_by is None else replace(agent, resume=acp.resume_by)
 
 
 async def opened(stack: AsyncExitStack, start: Start, log: SessionLog) -> AgentSession:
@@ -173,6 +186,7 @@ def capabilities_of(
         supports_parallel_tool_calls=True,
         routable_request_kinds=list(kinds),
         delegatable_tool_sources=[ToolSourceKind.MCP_STDIO, ToolSourceKind.MCP_HTTP] if agent.takes_sources else [],
+        supports_request_policy_delegation=agent.unasked is not None,
         reports_delegated_calls=agent.takes_sources,
         parallel=agent.parallel,
         resume=Resume.CONTINUED if agent.resume is not None else Resume.NONE,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from connectors._json import JsonObject, number_in, object_in, objects_in, plain_text_in
 from connectors._jsonrpc import Answered, JsonRpc
+from connectors._kept_policy import KeptPolicy
 from connectors.acp.agent import Agent
 from connectors.acp.client_calls import NO_RIGHTS, ClientRights
 from connectors.acp.outcome import error_of
@@ -29,6 +30,7 @@ class Opening:
     capabilities: JsonObject | None = None
     """Of ours, beside those that every agent is told."""
     rights: ClientRights = NO_RIGHTS
+    policy: KeptPolicy | None = None
 
 
 class Handshake:

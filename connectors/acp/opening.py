@@ -16,7 +16,9 @@ from bridge_mcp.mapping import MappedTools
 from bridge_mcp.protocol import CallRaised, McpServer
 from connectors._agent_session import AgentSession
 from connectors._json import JsonObject, object_in, plain_text_in
+from connectors._kept_policy import KeptPolicy
 from connectors._process import open_process
+from connectors._recorded import process_note
 from connectors.acp.agent import SERVER_NAME, Agent
 from connectors.acp.argv import Launch
 from connectors.acp.bridge import AcpBridge
@@ -52,6 +54,7 @@ class Start:
     auth_method: str | None = None
     capabilities: JsonObject | None = None
     rights: ClientRights = NO_RIGHTS
+    policy: KeptPolicy | None = None
     command_env: Mapping[str, str] = field(default_factory=dict[str, str])
     """In which the commands run that the agent leaves to us."""
     max_line_bytes: int = 64 * 1024 * 1024
@@ -73,7 +76,14 @@ async def open_agent_session(start: Start, earlier: str | None, log: SessionLog)
     begun_at = time.monotonic()
     _prepare(launch)
     opening = Opening(
-        launch.params, earlier, launch.model, start.mode, start.auth_method, start.capabilities, start.rights
+        launch.params,
+        earlier,
+        launch.model,
+        start.mode,
+        start.auth_method,
+        start.capabilities,
+        start.rights,
+        start.policy,
     )
     names = ToolNames(SERVER_NAME, start.tools.ours)
     protocol = start.protocol(agent, start.options, names, opening)
@@ -98,6 +108,7 @@ async def open_agent_session(start: Start, earlier: str | None, log: SessionLog)
                 grace_seconds=start.grace_seconds,
             ) as process,
         ):
+            log.append(process_note(process.record))
             noted = earlier is not None
 
             def has_read() -> None:

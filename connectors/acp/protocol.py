@@ -45,7 +45,7 @@ class AcpProtocol:
         self._names = names
         self._rpc = JsonRpc()
         self._handshake = Handshake(agent, opening, self._rpc)
-        self.requests = ClientRequests(self._rpc, agent.name, opening.rights.methods)
+        self.requests = ClientRequests(self._rpc, agent.name, opening.rights.methods, opening.policy)
         """What the agent asks of us."""
         self._turn: TurnReader | None = None
         self._correlation = Correlation()

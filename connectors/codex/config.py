@@ -29,7 +29,7 @@ class CodexOptions(CliOptions):
     home: Path | None = None
     """CODEX_HOME; by default a directory of ours, which has the threads and nothing of the user's but the login."""
     sandbox: Literal["read-only", "workspace-write", "danger-full-access"] = "workspace-write"
-    """What commands that the host approved may touch."""
+    """What commands may touch that Codex runs inside of it; a plain command that was approved runs outside."""
 
 
 def read_options(options: ConversationOptions) -> CodexOptions:

@@ -15,13 +15,17 @@ import platformdirs
 
 from connectors._agent_session import AgentSession
 from connectors._json import JsonObject
+from connectors._kept_policy import check_kept, kept_policy, open_tools
+from connectors._options import check_taken
 from connectors._process import open_process
-from connectors._programs import ProgramVersions, version_text
+from connectors._programs import ProgramVersions, Version, version_text
+from connectors._recorded import RecordedProcesses, process_note
 from connectors.codex.argv import Launch, launch, login_of
 from connectors.codex.config import RESTRICTED_OPTIONS, CodexOptions, read_options
 from connectors.codex.installed import find_program, link_login, user_login
 from connectors.codex.outcome import not_logged_in
 from connectors.codex.protocol import CodexProtocol
+from connectors.codex.rules import UNASKED
 from connectors.codex.thread import (
     ASK_USER,
     DELEGATABLE,
@@ -47,11 +51,11 @@ from harness.contract.capabilities import (
     StructuredOutput,
     ToolErrorFlag,
 )
-from harness.contract.delegation import Delegation
+from harness.contract.delegation import Delegation, PolicyMode
 from harness.contract.options import ConversationOptions
 from harness.contract.requests import RequestKind
 from harness.contract.value import JsonValue
-from harness.errors import ConnectorUnavailable, NotSupported, PeerLost, unwrapped
+from harness.errors import ConnectorUnavailable, PeerLost, unwrapped
 from harness.turn.events import notice
 
 _RECORD = "codex_thread"
@@ -72,6 +76,13 @@ class _Plan:
     environ: Mapping[str, str]
     cwd: Path
     home: Path
+    delegation: Delegation
+
+    @property
+    def sandbox(self) -> str:
+        """Where nothing may be changed, what is allowed gets no right to."""
+        policy = self.delegation.request_policy
+        return "read-only" if policy is not None and policy.mode == PolicyMode.READ_ONLY else self.codex.sandbox
 
     @property
     def launch(self) -> Launch:
@@ -86,7 +97,7 @@ class _Earlier:
     turns: int
 
 
-class CodexConnector:
+class CodexConnector(RecordedProcesses):
     """Reaches `codex app-server`; the host's tools are dynamic tools of its thread."""
 
     name = "codex"
@@ -95,16 +106,17 @@ class CodexConnector:
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
-        self._versions = ProgramVersions("codex", HOW_TO_INSTALL)
+        self._versions = ProgramVersions("codex", HOW_TO_INSTALL, MINIMUM)
 
     async def get_capabilities(self, options: ConversationOptions) -> LlmCapabilities:
         plan = self._plan(options)
-        version = await self._checked_version(plan)
+        version = await self._version(plan)
         return LlmCapabilities(
             supports_tools=True,
             supports_parallel_tool_calls=True,
             routable_request_kinds=[RequestKind.TOOL_CALL, RequestKind.APPROVAL, RequestKind.USER_QUESTION],
             delegatable_tool_sources=list(DELEGATABLE),
+            supports_request_policy_delegation=True,
             reports_delegated_calls=True,
             parallel=Parallel.ALL,
             resume=Resume.CONTINUED,
@@ -134,17 +146,21 @@ class CodexConnector:
     ) -> AbstractAsyncContextManager[Session]:
         return self._open(options, delegation, log)
 
+    def check_delegation(self, options: ConversationOptions, delegation: Delegation) -> None:
+        check_kept("codex", delegation, options.internal_tools, UNASKED)
+
     @asynccontextmanager
     async def _open(
         self, options: ConversationOptions, delegation: Delegation, log: SessionLog
     ) -> AsyncGenerator[Session]:
-        plan = self._plan(options)
-        await self._checked_version(plan)
+        self.check_delegation(options, delegation)
+        plan = self._plan(options, delegation)
+        await self._version(plan)
         plan.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         login = user_login(plan.environ)
         if login is not None and login_of(plan.codex, plan.environ) == "user":
             link_login(login, plan.home)
-        params = thread_params(options, str(plan.cwd), plan.codex.sandbox, delegation.tool_sources)
+        params = thread_params(plan.options, str(plan.cwd), plan.sandbox, delegation.tool_sources)
         async with AsyncExitStack() as stack:
             session: AgentSession | None = None
             earlier = _recorded(log)
@@ -157,32 +173,24 @@ class CodexConnector:
                 session = await stack.enter_async_context(_opened(plan, params, None, log))
             yield session
 
-    async def _checked_version(self, plan: _Plan) -> tuple[int, int, int]:
-        argv = [str(plan.program), "--version"]
-        version = await self._versions.version_of(plan.program, argv, plan.environ)
-        if version < MINIMUM:
-            raise ConnectorUnavailable(
-                f"'{plan.program}' is Codex {version_text(version)}; at least {version_text(MINIMUM)} is needed; "
-                f"{HOW_TO_INSTALL}",
-                reason="wrong_version",
-            )
-        return version
+    async def _version(self, plan: _Plan) -> Version:
+        return await self._versions.version_of(plan.program, [str(plan.program), "--version"], plan.environ)
 
-    def _plan(self, options: ConversationOptions) -> _Plan:
+    def _plan(self, options: ConversationOptions, delegation: Delegation | None = None) -> _Plan:
         codex = read_options(options)
-        if options.resume_from is not None:
-            raise NotSupported("connector 'codex' cannot take up a thread by 'resume_from'")
-        if options.limits.max_output_tokens is not None:
-            raise NotSupported("connector 'codex' cannot limit 'max_output_tokens'")
+        check_taken(options, "connector 'codex'", {"limits.max_turns", "effort"})
+        delegation = delegation or Delegation()
+        opened = {"internal_tools": open_tools(delegation.request_policy, options.internal_tools)}
         environ = dict(self._environ)
         plan = _Plan(
             program=find_program(codex, environ),
-            options=options,
+            options=options.model_copy(update=opened),
             codex=codex,
             tools=dynamic_tools(options.tools),
             environ=environ,
             cwd=Path(options.cwd) if options.cwd is not None else Path.cwd(),
             home=codex.home or platformdirs.user_state_path("level2-harness") / "codex-home",
+            delegation=delegation,
         )
         if login_of(codex, environ) == "user" and user_login(environ) is None:
             raise not_logged_in()
@@ -194,7 +202,8 @@ async def _opened(
     plan: _Plan, params: JsonObject, earlier: _Earlier | None, log: SessionLog
 ) -> AsyncGenerator[AgentSession]:
     """A running Codex with its thread open, a new one or an earlier one."""
-    protocol = CodexProtocol(plan.options, plan.tools)
+    policy = kept_policy("codex", plan.delegation, str(plan.cwd), plan.environ.get("HOME"))
+    protocol = CodexProtocol(plan.options, plan.tools, policy)
     begun_at = time.monotonic()
     started = plan.launch
     with unwrapped():
@@ -206,6 +215,7 @@ async def _opened(
             max_line_bytes=plan.codex.max_line_bytes,
             grace_seconds=plan.codex.grace_seconds,
         ) as process:
+            log.append(process_note(process.record))
             noted = earlier.turns if earlier else None
 
             def remember() -> None:

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from connectors._history_text import history_notice, with_history
 from connectors._json import JsonObject, object_in, objects_in, plain_text_in
 from connectors._jsonrpc import METHOD_NOT_FOUND, Answered, Asked, JsonRpc, Notified, Stray, key_of
+from connectors._kept_policy import KeptPolicy
 from connectors.codex import asks
 from connectors.codex.outcome import UsageMeter
+from connectors.codex.rules import asks_for_more, rule_arguments
 from connectors.codex.thread import DynamicTools, effort_of
 from connectors.codex.turn_reader import TurnReader
 from harness.contract.content import ContentBlock, ImageBlock, TextBlock
@@ -44,7 +46,7 @@ class CodexProtocol:
     `thread` is set once Codex has opened it.
     """
 
-    def __init__(self, options: ConversationOptions, tools: DynamicTools) -> None:
+    def __init__(self, options: ConversationOptions, tools: DynamicTools, policy: KeptPolicy | None = None) -> None:
         self.thread: Thread | None = None
         self.resume_failed = False
         """The thread to resume is not there."""
@@ -53,6 +55,7 @@ class CodexProtocol:
         """How many turns the thread has to its end; null until it has taken up a message and can be resumed."""
         self._options = options
         self._tools = tools
+        self._policy = policy
         self._rpc = JsonRpc(version=None)
         self._asked: dict[str, Asked] = {}
         self._meter = UsageMeter()
@@ -60,6 +63,7 @@ class CodexProtocol:
         self._turn_id: str | None = None
         self._opening: tuple[str, JsonObject] | None = None
         self._has_spoken = False
+        self._cwd = ""
 
     # to the peer
 
@@ -68,6 +72,7 @@ class CodexProtocol:
 
     def open_thread(self, params: JsonObject, thread_id: str | None = None) -> None:
         """Starts a thread with these parameters, or resumes this one."""
+        self._cwd = plain_text_in(params.get("cwd"))
         if thread_id is not None:
             self._opening = ("thread/resume", {**params, "threadId": thread_id})
             self._has_spoken = True
@@ -254,7 +259,11 @@ class CodexProtocol:
         self._asked[asked.key] = asked
         if turn.is_interrupted:
             return []  # closed with the end of the turn
-        return [*turn.acted(), RequestRaised(self._request(turn, asked))]
+        request = self._request(turn, asked)
+        ruled = self._ruled(turn, asked, request)
+        if ruled is not None:
+            return [*turn.acted(), *self.respond(request, ruled)]
+        return [*turn.acted(), RequestRaised(request)]
 
     def _request(self, turn: TurnReader, asked: Asked) -> HostRequest:
         if asked.method != asks.TOOL_CALL:
@@ -264,6 +273,20 @@ class CodexProtocol:
         order = written.order if written else len(turn.asked)
         turn.asked.add(call_id)
         return asks.tool_call_of(asked, self._tools.ours, order, written.arguments_json if written else None)
+
+    def _ruled(self, turn: TurnReader, asked: Asked, request: HostRequest) -> HostResponse | None:
+        """What a delegated policy answers for the host."""
+        if self._policy is None:
+            return None
+        if asked.method == asks.COMMAND:
+            written = turn.written.get(plain_text_in(asked.params.get("itemId")))
+            arguments = rule_arguments(asked.params)
+            if asks_for_more(asked.params, self._cwd, written.arguments_json if written else None):
+                return self._policy.denial(request, arguments)
+            return self._policy.answer(request, arguments)
+        if asked.method == asks.FILE_CHANGE and (asked.params.get("reason") or asked.params.get("grantRoot")):
+            return self._policy.denial(request)
+        return self._policy.denial(request) if asked.method == asks.PERMISSIONS else self._policy.answer(request)
 
     def _close_open(self) -> None:
         """What Codex still waits for gets an answer, so that nothing of this turn is left in it."""

@@ -63,7 +63,8 @@ def thread_params(
 ) -> JsonObject:
     """What both starting and resuming a thread take.
 
-    `untrusted` is the one policy with which everything that Codex would do itself is asked for.
+    `untrusted` is the one policy with which everything that Codex would do itself is asked for. Its others are no rules
+    of ours: `on-request` and `never` let pass whatever the sandbox lets pass.
     """
     params: JsonObject = {
         "cwd": cwd,

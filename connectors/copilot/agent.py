@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from connectors._kept_policy import Unasked
 from connectors._programs import Version
 from connectors.acp.agent import Agent, Usage
 from harness.contract.capabilities import CallIds, Denial, Parallel
@@ -18,6 +19,10 @@ EVENTS = (
 )
 """What Copilot is asked to tell beside ACP's updates: without it a failure looks like an answer."""
 
+_SELDOM_TRIED = frozenset({"task", "web_fetch"})
+UNASKED = Unasked(acts=_SELDOM_TRIED)
+"""In the mode of its SDKs."""
+
 COPILOT_ACP = Agent(
     name="copilot",
     program="copilot",
@@ -33,4 +38,6 @@ COPILOT_ACP = Agent(
     call_ids=CallIds.MATCHED,
     images_in_prompt=True,
     max_result_chars=20_000,
+    # below the working directory
+    unasked=Unasked(looks=frozenset({"glob", "grep", "view"}), acts=_SELDOM_TRIED),
 )

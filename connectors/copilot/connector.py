@@ -17,14 +17,26 @@ import platformdirs
 from bridge_mcp.mapping import MappedTools, map_tools
 from connectors._agent_session import AgentSession
 from connectors._json import JsonObject
+from connectors._kept_policy import KeptPolicy, Unasked, check_kept, kept_policy, open_tools
 from connectors._length_framer import LengthFramer
+from connectors._options import check_taken
 from connectors._process import open_process
 from connectors._programs import ProgramVersions, Version, version_text
+from connectors._recorded import RecordedProcesses, process_note
 from connectors.acp.agent import SERVER_NAME
 from connectors.acp.connector import capabilities_of, opened
 from connectors.acp.opening import Start, server_of
 from connectors.copilot.acp_protocol import CopilotAcpProtocol
-from connectors.copilot.agent import ASK_USER, COPILOT_ACP, EVENTS, HOW_TO_INSTALL, INTERNAL_TOOLS, MINIMUM, TESTED
+from connectors.copilot.agent import (
+    ASK_USER,
+    COPILOT_ACP,
+    EVENTS,
+    HOW_TO_INSTALL,
+    INTERNAL_TOOLS,
+    MINIMUM,
+    TESTED,
+    UNASKED,
+)
 from connectors.copilot.argv import acp_launch, sdk_launch, session_params
 from connectors.copilot.config import RESTRICTED_OPTIONS, CopilotOptions, read_options
 from connectors.copilot.installed import find_program
@@ -47,7 +59,7 @@ from harness.contract.options import ConversationOptions
 from harness.contract.requests import RequestKind
 from harness.contract.tools import ToolSourceKind
 from harness.contract.value import JsonValue
-from harness.errors import ConnectorUnavailable, NotSupported, PeerLost, unwrapped
+from harness.errors import ConnectorUnavailable, PeerLost, unwrapped
 from harness.turn.events import notice
 
 _RECORD = "copilot_session"
@@ -67,9 +79,15 @@ class _Plan:
     tools: MappedTools
     environ: Mapping[str, str]
     home: Path
+    delegation: Delegation
+
+    @property
+    def policy(self) -> KeptPolicy:
+        cwd = self.options.cwd or str(Path.cwd())
+        return kept_policy("copilot", self.delegation, cwd, self.environ.get("HOME"))
 
 
-class CopilotConnector:
+class CopilotConnector(RecordedProcesses):
     """Reaches Copilot over the server mode of its SDKs, or over ACP and our bridge."""
 
     name = "copilot"
@@ -78,7 +96,7 @@ class CopilotConnector:
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
-        self._versions = ProgramVersions("copilot", HOW_TO_INSTALL)
+        self._versions = ProgramVersions("copilot", HOW_TO_INSTALL, MINIMUM)
 
     async def get_capabilities(self, options: ConversationOptions) -> LlmCapabilities:
         plan = self._plan(options)
@@ -104,39 +122,41 @@ class CopilotConnector:
     ) -> AbstractAsyncContextManager[Session]:
         return self._open(options, delegation, log)
 
+    def check_delegation(self, options: ConversationOptions, delegation: Delegation) -> None:
+        # which mode it will be is known when the version is: what holds in its ACP mode holds in both
+        mode = read_options(options).mode
+        check_kept(
+            "copilot",
+            delegation,
+            options.internal_tools,
+            UNASKED if mode == "sdk" else COPILOT_ACP.unasked or Unasked(),
+        )
+
     @asynccontextmanager
     async def _open(
         self, options: ConversationOptions, delegation: Delegation, log: SessionLog
     ) -> AsyncGenerator[Session]:
-        plan = self._plan(options)
+        self.check_delegation(options, delegation)
+        plan = self._plan(options, delegation)
         version = await self._version(plan)
         plan.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         async with AsyncExitStack() as stack:
             if _mode(plan, version) == "acp":
-                yield await opened(stack, _acp_start(plan, delegation), log)
+                yield await opened(stack, _acp_start(plan), log)
             else:
-                yield await _opened_sdk(stack, plan, delegation, log)
+                yield await _opened_sdk(stack, plan, log)
 
     async def _version(self, plan: _Plan) -> Version:
-        version = await self._versions.version_of(
+        return await self._versions.version_of(
             plan.program, [str(plan.program), "--version"], plan.environ, {"COPILOT_AUTO_UPDATE": "false"}
         )
-        if version < MINIMUM:
-            raise ConnectorUnavailable(
-                f"'{plan.program}' is Copilot {version_text(version)}; at least {version_text(MINIMUM)} is needed; "
-                f"{HOW_TO_INSTALL}",
-                reason="wrong_version",
-            )
-        return version
 
-    def _plan(self, options: ConversationOptions) -> _Plan:
+    def _plan(self, options: ConversationOptions, delegation: Delegation | None = None) -> _Plan:
         copilot = read_options(options)
-        if options.resume_from is not None:
-            raise NotSupported("connector 'copilot' cannot take up a session by 'resume_from'")
-        if options.limits.max_output_tokens is not None:
-            raise NotSupported("connector 'copilot' cannot limit 'max_output_tokens'")
-        if options.limits.max_turns is not None:
-            raise NotSupported("connector 'copilot' cannot be told a limit of model calls")
+        check_taken(options, "connector 'copilot'", {"effort"})
+        delegation = delegation or Delegation()
+        opened = {"internal_tools": open_tools(delegation.request_policy, options.internal_tools)}
+        options = options.model_copy(update=opened)
         environ = dict(self._environ)
         return _Plan(
             program=find_program(copilot, environ),
@@ -145,6 +165,7 @@ class CopilotConnector:
             tools=map_tools(options.tools, prefix=f"{SERVER_NAME}-"),
             environ=environ,
             home=copilot.home or platformdirs.user_state_path("level2-harness") / "copilot-home",
+            delegation=delegation,
         )
 
 
@@ -155,14 +176,15 @@ def _mode(plan: _Plan, version: Version) -> str:
     return "sdk" if version in TESTED else "acp"
 
 
-def _acp_start(plan: _Plan, delegation: Delegation) -> Start:
+def _acp_start(plan: _Plan) -> Start:
     copilot = plan.copilot
     return Start(
         agent=COPILOT_ACP,
         launch=acp_launch(str(plan.program), copilot, plan.options, plan.environ, plan.home),
         options=plan.options,
         tools=plan.tools,
-        sources=[server_of(source) for source in delegation.tool_sources],
+        sources=[server_of(source) for source in plan.delegation.tool_sources],
+        policy=plan.policy,
         capabilities={"_meta": {"github.com/copilot": {"events": list(EVENTS)}}},
         max_line_bytes=copilot.max_line_bytes,
         start_seconds=copilot.start_seconds,
@@ -172,8 +194,8 @@ def _acp_start(plan: _Plan, delegation: Delegation) -> Start:
     )
 
 
-async def _opened_sdk(stack: AsyncExitStack, plan: _Plan, delegation: Delegation, log: SessionLog) -> AgentSession:
-    params = session_params(plan.copilot, plan.options, plan.tools.tools, delegation.tool_sources)
+async def _opened_sdk(stack: AsyncExitStack, plan: _Plan, log: SessionLog) -> AgentSession:
+    params = session_params(plan.copilot, plan.options, plan.tools.tools, plan.delegation.tool_sources)
     earlier = _recorded(log)
     if earlier is not None:
         try:
@@ -190,7 +212,7 @@ async def _opened_sdk(stack: AsyncExitStack, plan: _Plan, delegation: Delegation
 async def _sdk_session(plan: _Plan, opening: SdkOpening, log: SessionLog) -> AsyncGenerator[AgentSession]:
     copilot = plan.copilot
     launch = sdk_launch(str(plan.program), copilot, plan.options, plan.environ, plan.home)
-    protocol = CopilotSdkProtocol(plan.options, dict(plan.tools.ours), opening)
+    protocol = CopilotSdkProtocol(plan.options, dict(plan.tools.ours), opening, plan.policy)
     begun_at = time.monotonic()
     noted = opening.is_resumed
 
@@ -209,6 +231,7 @@ async def _sdk_session(plan: _Plan, opening: SdkOpening, log: SessionLog) -> Asy
             grace_seconds=copilot.grace_seconds,
             framer=LengthFramer(max_message_bytes=copilot.max_line_bytes),
         ) as process:
+            log.append(process_note(process.record))
             session = AgentSession(process, protocol, interrupt_seconds=copilot.interrupt_seconds, has_read=remember)
             protocol.connect()
             await _until_open(session, protocol, plan)
@@ -249,6 +272,7 @@ def _sdk_capabilities(options: ConversationOptions, inner: InnerVersion) -> LlmC
         supports_parallel_tool_calls=True,
         routable_request_kinds=[RequestKind.TOOL_CALL, RequestKind.APPROVAL, RequestKind.USER_QUESTION],
         delegatable_tool_sources=[ToolSourceKind.MCP_STDIO, ToolSourceKind.MCP_HTTP],
+        supports_request_policy_delegation=True,
         reports_delegated_calls=True,
         parallel=Parallel.ALL,
         resume=Resume.CONTINUED,

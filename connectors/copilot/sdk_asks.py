@@ -31,6 +31,7 @@ _FOR_SESSION = "approve-for-session"
 _TOOLS = {"shell": "bash", "write": "edit", "read": "view", "url": "web_fetch"}
 _SHOWN = ("fullCommandText", "path", "fileName", "url", "diff", "toolName", "args", "intention")
 _QUESTION_ID = "q1"
+_NO_REASON = "The host denied this tool use."
 
 
 def tool_call_of(
@@ -98,8 +99,8 @@ def permission_of(asked: JsonObject, request: HostRequest, response: HostRespons
     option = request.option(response.selected_option)
     if option is not None and option.id != _DENY.id and response.updated_arguments_json is None:
         return {"kind": option.id, "approval": _lasting(asked)} if option.id == _FOR_SESSION else {"kind": option.id}
-    denied: JsonObject = {"kind": _DENY.id}
-    return {**denied, "feedback": response.reason} if response.reason else denied
+    # without feedback it would end the turn, as if it were done
+    return {"kind": _DENY.id, "feedback": response.reason or _NO_REASON}
 
 
 def _options(asked: JsonObject) -> list[RequestOption]:

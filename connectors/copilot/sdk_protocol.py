@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from connectors._history_text import history_notice, with_history
 from connectors._json import JsonObject, number_in, object_in, plain_text_in
 from connectors._jsonrpc import METHOD_NOT_FOUND, Answered, Asked, JsonRpc, Notified
+from connectors._kept_policy import KeptPolicy
 from connectors._length_framer import framed
 from connectors.copilot import sdk_asks
 from connectors.copilot.agent import HOW_TO_INSTALL, HOW_TO_LOG_IN
@@ -41,7 +42,13 @@ class SdkOpening:
 class CopilotSdkProtocol:
     """The wire of one process with one session: its start, then turns one after the other."""
 
-    def __init__(self, options: ConversationOptions, tools: dict[str, ToolDescriptor], opening: SdkOpening) -> None:
+    def __init__(
+        self,
+        options: ConversationOptions,
+        tools: dict[str, ToolDescriptor],
+        opening: SdkOpening,
+        policy: KeptPolicy | None = None,
+    ) -> None:
         self.session_id: str | None = None
         """Set once the session can take a message."""
         self.resume_failed = False
@@ -51,6 +58,7 @@ class CopilotSdkProtocol:
         self._options = options
         self._tools = tools
         self._opening = opening
+        self._policy = policy
         self._rpc = JsonRpc(encode=framed)
         self._turn: SdkReader | None = None
         self._asked: dict[str, Asked] = {}
@@ -174,7 +182,7 @@ class CopilotSdkProtocol:
         if turn.is_interrupted:
             return []
         self._open_permissions[key] = asked
-        return [*turn.acted(), RequestRaised(sdk_asks.approval_of(key, asked, turn.written))]
+        return [*turn.acted(), *self._raised(sdk_asks.approval_of(key, asked, turn.written))]
 
     def _asks(self, asked: Asked) -> list[TurnEvent]:
         turn = self._turn
@@ -187,7 +195,11 @@ class CopilotSdkProtocol:
             return []
         # its own requests and those told as events have keys of two kinds: a number here, a UUID there
         self._asked[asked.key] = asked
-        return [*turn.acted(), RequestRaised(sdk_asks.question_of(asked, turn.asking_call))]
+        return [*turn.acted(), *self._raised(sdk_asks.question_of(asked, turn.asking_call))]
+
+    def _raised(self, request: HostRequest) -> list[TurnEvent]:
+        ruled = self._policy.answer(request) if self._policy is not None else None
+        return [RequestRaised(request)] if ruled is None else self.respond(request, ruled)
 
     def _answered(self, answer: Answered) -> list[TurnEvent]:
         match answer.purpose:

@@ -117,10 +117,14 @@ CONNECTORS = (
     Requirement("acp:package", "An agent made with the protocol's own package works with our connector.", "issue 6, 1"),
     Requirement("acp:relay", "An agent that takes MCP servers on stdio only has the host's tools.", "issue 6, 1"),
     Requirement("acp:client:off", "Files and terminals are offered to an agent only where asked for.", "issue 6, 1"),
-    Requirement("acp:client:files", "An agent's files lie in the working directory; a write is approved.", "issue 6, 1"),
+    Requirement(
+        "acp:client:files", "An agent's files lie in the working directory; a write is approved.", "issue 6, 1"
+    ),
     Requirement("acp:client:terminals", "An agent's commands are approved, limited, and end with us.", "issue 6, 1"),
     Requirement("acp:killed", "After a kill an open call is what the agent's recording says.", "issue 6, 5"),
     Requirement("acp:cancel", "A cancel comes first and closes all that an agent has asked.", "contract 5"),
+    Requirement("agents:policy:kept", "A delegated policy is kept to the letter; the rest arrives.", "issue 6, 1"),
+    Requirement("agents:policy:refused", "A rule that cannot be kept is refused by its name.", "issue 6, 1"),
     Requirement("copilot:sdk", "Copilot's server mode keeps ids, order and denials.", "copilot 13"),
     Requirement("copilot:acp", "Copilot's events tell failures that its ACP updates hide.", "copilot 8"),
     Requirement("copilot:frames", "Messages with lengths are cut right, however the bytes come.", "R-B5"),
@@ -137,6 +141,7 @@ CONNECTORS = (
     Requirement("codex:generous", "Unknown messages of Codex are told once and end nothing.", "R-B9"),
     Requirement("codex:approvals", "Commands and file changes are asked for; the host decides.", "contract 4"),
     Requirement("codex:questions", "Questions of the model reach the host, its answers the model.", "contract 4"),
+    Requirement("codex:policy", "A rule means the command itself, not the shell that Codex shows it in.", "issue 6, 4"),
     Requirement("codex:withdrawn", "A request Codex takes back is withdrawn.", "contract 4"),
     Requirement("codex:cancel", "A cancel is one interrupt, and nothing of the turn stays open.", "contract 5"),
     Requirement("codex:max-turns", "A limit of model calls stops Codex before the next call.", "contract 2"),

@@ -67,9 +67,9 @@ async def _verify(arguments: VerifyArguments, options: Mapping[str, Any]) -> int
         failures += [(row.name, name) for name in broken]
         if arguments.output == VerifyOutput.TEXT:
             typer.echo(_summary(row.name, peer, len(outcomes), broken))
-    if arguments.matrix is not None and not failures and not arguments.scenarios:
+    if arguments.matrix is not None and not failures:
         known = matrix.read_matrix(arguments.matrix)
-        matrix.write_matrix(arguments.matrix, known.with_results(found, ROWS), scenarios)
+        matrix.write_matrix(arguments.matrix, known.with_results(found, ROWS), all_scenarios())
     return 1 if failures else DRIFTED if drifted else 0
 
 

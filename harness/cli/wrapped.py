@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from harness.connector import Connector, DryRun, Forks, Reaps, Session, SessionLog, Weighs
+from harness.connector import ChecksDelegation, Connector, DryRun, Forks, Reaps, Session, SessionLog, Weighs
 from harness.contract.capabilities import LlmCapabilities
 from harness.contract.delegation import Delegation
 from harness.contract.options import ConversationOptions
@@ -45,6 +45,10 @@ class WrappedConnector:
 
     def forked(self, records: Sequence[JsonValue]) -> Sequence[JsonValue]:
         return self._connector.forked(records) if isinstance(self._connector, Forks) else ()
+
+    def check_delegation(self, options: ConversationOptions, delegation: Delegation) -> None:
+        if isinstance(self._connector, ChecksDelegation):
+            self._connector.check_delegation(self.completed(options), delegation)
 
     def completed(self, options: ConversationOptions) -> ConversationOptions:
         """The options as the connector gets them."""

@@ -12,7 +12,7 @@ from typing import cast
 import anyio
 from anyio.abc import TaskGroup
 
-from harness.connector import Connector, Session
+from harness.connector import ChecksDelegation, Connector, Session
 from harness.contract.capabilities import LlmCapabilities, Resume
 from harness.contract.content import ContentBlock, text_of
 from harness.contract.delegation import Delegation, RequestPolicy
@@ -287,6 +287,8 @@ class Conversation:
         await self._delegate(self._delegation.model_copy(update={"request_policy": policy}))
 
     async def _delegate(self, delegation: Delegation) -> None:
+        if isinstance(self._connector, ChecksDelegation):
+            self._connector.check_delegation(self.options, delegation)
         self._delegation = delegation
         if self._journal is not None:
             self._journal.note(DelegationChanged(delegation.to_json()))

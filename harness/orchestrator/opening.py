@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
@@ -13,7 +13,7 @@ from harness.contract.capabilities import LlmCapabilities, StructuredOutput
 from harness.contract.conversational_llm import ConversationalLLM
 from harness.contract.delegation import RequestPolicy
 from harness.contract.options import ConversationOptions, Timeouts
-from harness.errors import HarnessError, PeerLost, unwrapped
+from harness.errors import HarnessError, NotSupported, PeerLost, unwrapped
 from harness.orchestrator.approvals import Answers, ApprovalMode, Approver, Prepared, approver_for
 from harness.orchestrator.caller import Caller, Spending
 from harness.orchestrator.conversation import ConversationHandle
@@ -88,11 +88,13 @@ async def open_conversation(
         side = HostSide(llm, registry, _desk(llm, begun, policy, asked), capabilities, tool_seconds, run)
         used_id = conversation_id or await llm.begin_conversation(begun)
         try:
-            if is_ours and delegate_policy and capabilities.supports_request_policy_delegation:
-                handed_over = delegated(_policy(policy), connector=begun.connector, cwd=begun.cwd or ".")
-                await llm.delegate_request_policy(used_id, handed_over)
             if sources.delegated:
                 await llm.delegate_tool_sources(used_id, sources.delegated)
+            if is_ours and delegate_policy and capabilities.supports_request_policy_delegation:
+                handed_over = delegated(_policy(policy), connector=begun.connector, cwd=begun.cwd or ".")
+                # a peer that cannot keep it to the letter gets none: then the host is asked about everything
+                with suppress(NotSupported):
+                    await llm.delegate_request_policy(used_id, handed_over)
             with unwrapped():
                 async with anyio.create_task_group() as group:
                     known = begun if is_ours else None

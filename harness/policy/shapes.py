@@ -28,6 +28,8 @@ _SHAPES = {
     "bash": Shape("command", Sort.COMMAND),
     "shell": Shape("command", Sort.COMMAND),
     "powershell": Shape("command", Sort.COMMAND),
+    "exec_command": Shape("command", Sort.COMMAND),
+    "run_shell_command": Shape("command", Sort.COMMAND),
     "read": Shape("file_path", Sort.PATH),
     "edit": _EDIT,
     "write": _EDIT,

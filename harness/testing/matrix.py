@@ -57,11 +57,14 @@ class Matrix(RootModel[dict[str, Column]]):
         return wanted ^ here
 
     def with_results(self, found: Mapping[str, Mapping[str, Outcome]], rows: Mapping[str, object]) -> Matrix:
-        """What was found now, over what was known before of rows that still exist."""
+        """What was found now, over what was known before of rows that still exist, and of the same peer."""
         columns = {row: column for row, column in self.root.items() if row.partition(" ")[0] in rows}
         for row, outcomes in found.items():
             peer = next((outcome.peer for outcome in outcomes.values() if outcome.peer), "")
             cells = {name: Cell(verdict=one.verdict, because=one.because) for name, one in outcomes.items()}
+            known = columns.get(row)
+            if known is not None and peer in ("", known.peer):
+                peer, cells = known.peer, {**known.cells, **cells}
             columns[row] = Column(peer=peer, cells=cells)
         order = {row: number for number, row in enumerate(rows)}
         return Matrix(dict(sorted(columns.items(), key=lambda one: (order[one[0].partition(" ")[0]], one[0]))))

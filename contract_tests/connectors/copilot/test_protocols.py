@@ -114,6 +114,14 @@ def test_an_approval_is_the_hosts_decision_and_no_wider(selected: str, result: d
     assert wire.sent()[0]["params"]["result"] == result
 
 
+@requirement("copilot:sdk", "R-D10")
+def test_a_denial_without_a_reason_goes_on_too() -> None:
+    wire = SdkWire()
+    wire.event("permission.requested", requestId="k", permissionRequest={"kind": "read", "toolCallId": "c1"})
+    wire.protocol.respond(wire.requests[0], HostResponse(request_id="", selected_option="reject"))
+    assert wire.sent()[0]["params"]["result"] == {"kind": "reject", "feedback": "The host denied this tool use."}
+
+
 @requirement("copilot:sdk", "R-D11")
 def test_a_question_belongs_to_its_call_and_takes_a_choice_a_text_or_a_no() -> None:
     wire = SdkWire()
