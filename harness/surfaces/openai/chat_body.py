@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -65,7 +65,8 @@ Content: TypeAlias = str | list[ContentPart] | None
 
 class FunctionCall(_Part):
     name: str
-    arguments: str = "{}"
+    arguments: str | dict[str, Any] | None = None
+    """Text, and from some clients the object itself."""
 
 
 class ToolCallBody(_Part):
@@ -175,11 +176,31 @@ def read_chat_body(body: dict[str, JsonValue]) -> ChatBody:
     try:
         return ChatBody.model_validate(body)
     except ValidationError as error:
-        raise unreadable(error) from None
+        raise unreadable(error, body) from None
 
 
-def unreadable(error: ValidationError) -> InvalidArgument:
-    """Names the first field that is wrong; never its value, which may be anything."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return refused(f"'{where}' cannot be used: {first['msg']}", reason="invalid_value", param=where)
+def unreadable(error: ValidationError, body: JsonValue = None) -> InvalidArgument:
+    """Names the field that is wrong, as far down as it is understood; never its value, which may be anything."""
+    errors = error.errors(include_url=False, include_input=False)
+    places = [_place(one["loc"], body) for one in errors]
+    # the first one of the deepest; without the body nobody knows which are deep
+    number = 0 if body is None else max(range(len(errors)), key=lambda n: len(places[n]))
+    where = ".".join(places[number])
+    return refused(f"'{where}' cannot be used: {errors[number]['msg']}", reason="invalid_value", param=where)
+
+
+def _place(location: tuple[str | int, ...], body: JsonValue) -> list[str]:
+    """Where that is in the body: without the names of alternatives that a location has besides."""
+    if body is None:
+        return [str(part) for part in location]
+    place: list[str] = []
+    here: Any = body
+    for number, part in enumerate(location, 1):
+        try:
+            here = here[part]
+        except (KeyError, IndexError, TypeError):
+            is_missing = number == len(location) and isinstance(cast(object, here), dict) and isinstance(part, str)
+            if not is_missing:
+                continue
+        place.append(str(part))
+    return place

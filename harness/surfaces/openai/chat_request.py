@@ -132,7 +132,9 @@ def _message(message: ChatMessage, where: str) -> HistoryMessage:
 
 
 def _call(call: ToolCallBody) -> ToolCall:
-    return ToolCall(call_id=call.id, tool_name=call.function.name, arguments_json=call.function.arguments or "{}")
+    given = call.function.arguments or "{}"
+    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+    return ToolCall(call_id=call.id, tool_name=call.function.name, arguments_json=text)
 
 
 def _tool(tool: ToolBody, where: str) -> ToolDescriptor:
