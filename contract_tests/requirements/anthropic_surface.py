@@ -4,6 +4,11 @@ from contract_tests.requirements.entry import Requirement
 
 ANTHROPIC_SURFACE = (
     Requirement(
+        "anthropic-surface:threads",
+        "A client that sends only what is new goes on, or learns that it must send the whole history.",
+        "anthropic 2.14, lib/threads",
+    ),
+    Requirement(
         "anthropic-surface:history",
         "Messages become the contract's history; thinking and cache marks vanish wherever they stand, so a mark that "
         "moves changes nothing.",
