@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from anthropic import AsyncAnthropic
 from anthropic.types import Message, MessageParam, ToolParam
 
 from contract_tests.connectors.claude.cli import has_cli
 from contract_tests.peers_installed import needs_peer
+from contract_tests.surfaces.agents import open_agent_server
 from contract_tests.surfaces.http import client_of
-from harness.local import LocalHarness
 from harness.scripted_model import ScriptedModel
 from harness.surfaces.compatible.settings import CompatibleSettings
-from harness.surfaces.server import Server, serve
+from harness.surfaces.server import Server
 from harness.testing.rows import ROWS
-from harness.testing.scenario import Scenario
 
-SECONDS = 180
 WEATHER: ToolParam = {
     "name": "get_weather",
     "description": "The weather in a city.",
@@ -91,21 +87,9 @@ class Agent:
 
 @asynccontextmanager
 async def open_agent(row: str, script: Sequence[Any], directory: Path) -> AsyncGenerator[Agent]:
-    """A variant `lab` stands for the options that lead the agent to its model, which no remote caller may name."""
-    prepared_row = ROWS[row]
-    scenario = Scenario("sdk", (), [script], _unplayed)
-    registry = prepared_row.registry()
     settings = CompatibleSettings(stream_grace_seconds=0)
-    with anyio.fail_after(SECONDS):
-        async with prepared_row.prepare(scenario, directory) as prepared, LocalHarness(registry) as harness:
-            name, _, variant = row.partition(":")
-            connector: Any = registry.connector(name)
-            chosen = json.loads(prepared.options.connector_options_json or "{}")
-            connector.variants = {"lab": {**connector.variants.get(variant, {}), **chosen}}
-            async with serve(harness, connectors=[name], compatible=settings) as server, sdk_of(server) as client:
-                assert prepared.model is not None
-                yield Agent(server, client, f"{name}:lab/{prepared.options.model or 'm'}", prepared.model)
-
-
-async def _unplayed(stage: object) -> None:
-    raise AssertionError("only its script is wanted")
+    async with (
+        open_agent_server(row, script, directory, settings) as agent,
+        sdk_of(agent.server) as client,
+    ):
+        yield Agent(agent.server, client, agent.name, agent.model)
