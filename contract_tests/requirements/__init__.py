@@ -14,6 +14,7 @@ from contract_tests.requirements.bridge import BRIDGE
 from contract_tests.requirements.chat import CHAT
 from contract_tests.requirements.claude import CLAUDE
 from contract_tests.requirements.cli import CLI
+from contract_tests.requirements.clients import CLIENTS
 from contract_tests.requirements.conformance import CONFORMANCE
 from contract_tests.requirements.connectors import CONNECTORS
 from contract_tests.requirements.entry import Requirement
@@ -58,6 +59,7 @@ REQUIREMENTS: dict[str, Requirement] = _by_id(
         *CHAT,
         *CLAUDE,
         *CLI,
+        *CLIENTS,
         *CONFORMANCE,
         *CONNECTORS,
         *FIELD,
