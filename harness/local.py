@@ -3,40 +3,32 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from uuid import uuid4
 
 import anyio
-from anyio.abc import TaskGroup
 
-from harness.connector import Connector, Forks, Reaps
+from harness.connector import Connector, Forks
 from harness.contract.capabilities import LlmCapabilities
 from harness.contract.content import ContentBlock
 from harness.contract.delegation import PolicyMode, RequestPolicy
 from harness.contract.options import ConversationOptions, TurnOptions
 from harness.contract.requests import HostResponse, OpenRequest
-from harness.contract.state import ConversationExport, ConversationInfo, ConversationState, TurnState
+from harness.contract.state import ConversationExport, ConversationInfo, TurnState
 from harness.contract.tools import ToolSourceDescriptor, ToolSourceKind
 from harness.conversation import Conversation
 from harness.conversation.checks import check_options, parsed_object
-from harness.conversation.house_policy import answers_first
-from harness.conversation.recovery import past_of
-from harness.conversation.running_turn import Clock
+from harness.conversation.deadlines import Clock
 from harness.errors import (
-    ConversationInUse,
     Forbidden,
-    HarnessError,
-    LimitExceeded,
     NotSupported,
-    UnknownConversation,
     unwrapped,
 )
+from harness.house import House, wall_clock
 from harness.policy import Policy, narrowed
 from harness.registry import Registry
 from harness.settings import Rights, Settings
@@ -47,11 +39,6 @@ logger = logging.getLogger(__name__)
 
 LOCAL_OWNER = "local"
 _WIDENING_MODES = frozenset({PolicyMode.ACCEPT_EDITS, PolicyMode.BYPASS})
-
-
-def wall_clock() -> int:
-    """Milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
 
 
 def info_of(record: ConversationRecord, now: int) -> ConversationInfo:
@@ -77,27 +64,6 @@ def is_overdue(waiting: OpenRequest, now: int) -> bool:
     return waiting.request.expires_at is not None and now >= waiting.request.expires_at
 
 
-@dataclass
-class _House:
-    """What all owners of one harness share."""
-
-    registry: Registry
-    settings: Settings
-    clock: Clock
-    default_connector: str | None
-    store: Store | None
-    takes_up_turns: bool
-    policy: Policy | None
-    instance_id: str = field(default_factory=lambda: f"h_{uuid4().hex[:12]}")
-    """Names this house among those that stand on each other."""
-    loading: anyio.Lock = field(default_factory=anyio.Lock)
-    starting: anyio.Lock = field(default_factory=anyio.Lock)
-    conversations: dict[str, Conversation] = field(default_factory=dict[str, Conversation])
-    by_client_key: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
-    group: TaskGroup | None = None
-    is_closing: bool = False
-
-
 class LocalHarness:
     """The in-process `ConversationalLLM` and `ConversationDirectory` of one owner.
 
@@ -117,7 +83,7 @@ class LocalHarness:
         takes_up_turns: bool = True,
         policy: Policy | None = None,
     ) -> None:
-        self._house = _House(
+        self._house = House(
             registry or Registry(), settings or Settings(), clock, default_connector, store, takes_up_turns, policy
         )
         self._owner = LOCAL_OWNER
@@ -131,8 +97,8 @@ class LocalHarness:
         if self._house.store is not None:
             await self._stack.enter_async_context(self._house.store)
         self._house.group = await self._stack.enter_async_context(anyio.create_task_group())
-        await self._take_up_abandoned()
-        self._house.group.start_soon(self._forget_idle_conversations)
+        await self._house.take_up_abandoned()
+        self._house.group.start_soon(self._house.forget_idle_conversations)
         return self
 
     async def __aexit__(
@@ -165,14 +131,11 @@ class LocalHarness:
         return view
 
     async def end_all(self) -> None:
-        """The end of the house: every conversation of every owner is closed, all at once, and none is taken up again.
+        """The end of the house: every conversation of every owner is closed, and none is taken up again.
 
         A turn that another process can go on with exactly stays as it is in the journal; any other is cancelled.
         """
-        self._house.is_closing = True
-        async with anyio.create_task_group() as group:
-            for conversation in self._house.conversations.values():
-                group.start_soon(conversation.leave)
+        await self._house.leave_all()
 
     # ConversationalLLM
 
@@ -196,7 +159,7 @@ class LocalHarness:
         if isinstance(conversation, str):
             return conversation
         if options.prestart:
-            async with self._room_for(conversation):
+            async with self._house.room_for(conversation):
                 conversation.prestart()
         return conversation.conversation_id
 
@@ -204,7 +167,7 @@ class LocalHarness:
         self, conversation_id: str, content: Sequence[ContentBlock], options: TurnOptions | None = None
     ) -> str:
         conversation = await self._conversation(conversation_id, to_write=True)
-        async with self._room_for(conversation):
+        async with self._house.room_for(conversation):
             conversation = await self._conversation(conversation_id, to_write=True)
             return await conversation.submit(content, options or TurnOptions())
 
@@ -232,7 +195,7 @@ class LocalHarness:
         with anyio.CancelScope(shield=True):
             await conversation.end()
         if self._house.store is not None:  # from now on any process may go on with it
-            self._forget(conversation)
+            self._house.forget(conversation)
 
     async def delegate_tool_sources(self, conversation_id: str, sources: Sequence[ToolSourceDescriptor]) -> None:
         if not self._rights.programs and any(source.kind == ToolSourceKind.MCP_STDIO for source in sources):
@@ -260,7 +223,7 @@ class LocalHarness:
         return [here.get(record.conversation_id) or info_of(record, now) for record in records]
 
     async def get_conversation(self, conversation_id: str) -> ConversationInfo:
-        found = await self._look_up(conversation_id)
+        found = await self._house.look_up(conversation_id, self._owner)
         return found.info() if isinstance(found, Conversation) else info_of(found, self._house.clock())
 
     async def list_requests(self) -> list[OpenRequest]:
@@ -286,26 +249,16 @@ class LocalHarness:
     async def delete_conversation(self, conversation_id: str) -> None:
         conversation = await self._conversation(conversation_id, to_write=True)
         await self.end_conversation(conversation_id)
-        self._forget(conversation)
+        self._house.forget(conversation)
         if self._house.store is not None:
             await self._house.store.delete(conversation_id)
 
     async def export_conversation(self, conversation_id: str) -> ConversationExport:
-        found = await self._look_up(conversation_id)
-        conversation = found if isinstance(found, Conversation) else await self._load(found, None)
+        found = await self._house.look_up(conversation_id, self._owner)
+        conversation = found if isinstance(found, Conversation) else await self._house.load(found, None)
         return await conversation.export()
 
     # inside
-
-    def _open_group(self) -> TaskGroup:
-        if self._house.group is None:
-            raise RuntimeError("LocalHarness is used before 'async with'")
-        return self._house.group
-
-    def _open_store(self) -> Store:
-        if self._house.store is None:
-            raise RuntimeError("this harness has no journal")
-        return self._house.store
 
     def _owned(self) -> list[Conversation]:
         return [c for c in self._house.conversations.values() if c.owner == self._owner]
@@ -329,120 +282,10 @@ class LocalHarness:
             kept, epoch = await self._house.store.create(record)
             if epoch is None:
                 return kept.conversation_id
-        return self._add(record, connector, capabilities, epoch)
-
-    def _add(
-        self, record: ConversationRecord, connector: Connector, capabilities: LlmCapabilities, epoch: int | None
-    ) -> Conversation:
-        house = self._house
-        conversation = Conversation(
-            record,
-            connector,
-            capabilities,
-            group=self._open_group(),
-            settings=house.settings,
-            clock=house.clock,
-            answers_first=answers_first(house.policy, connector.name, record.options.cwd) if house.policy else None,
-        )
-        if house.store is not None and epoch is not None:
-            conversation.keep_in(house.store, epoch)
-        house.conversations[record.conversation_id] = conversation
-        if record.options.client_key is not None:
-            house.by_client_key[record.owner, record.options.client_key] = record.conversation_id
-        return conversation
+        return self._house.add(record, connector, capabilities, epoch)
 
     async def _conversation(self, conversation_id: str, *, to_write: bool = False) -> Conversation:
-        """The caller's conversation: from memory, else from the journal.
-
-        One that only the journal has is claimed to write, or to close what a dead process left open; else it is just
-        looked at, so that another process may still take it.
-        """
-        while True:
-            async with self._house.loading:
-                found = await self._look_up(conversation_id)
-                if isinstance(found, ConversationRecord):
-                    claims = to_write or found.summary.turn_is_running
-                    epoch = await self._claim(conversation_id) if claims else None
-                    if epoch is not None:
-                        await self._reap(self._open_store(), [found])
-                    return await self._load(found, epoch)
-            if not await found.closed():
-                return found
-            self._forget(found)
-
-    async def _look_up(self, conversation_id: str) -> Conversation | ConversationRecord:
-        """Open here, or only in the journal.
-
-        Raises:
-            UnknownConversation: neither, or somebody else's.
-        """
-        conversation = self._house.conversations.get(conversation_id)
-        if conversation is not None and conversation.owner == self._owner:
-            return conversation
-        store = self._house.store
-        record = None if store is None else await store.find(conversation_id, self._owner)
-        if conversation is not None or record is None:
-            raise UnknownConversation(f"no conversation '{conversation_id}'")
-        return record
-
-    async def _claim(self, conversation_id: str) -> int:
-        if self._house.is_closing:
-            raise ConversationInUse(f"this process is about to end: go on with '{conversation_id}' in the next one")
-        return await self._open_store().claim(conversation_id)
-
-    async def _load(self, record: ConversationRecord, epoch: int | None) -> Conversation:
-        """The conversation as the journal has it; one that was claimed goes on here."""
-        store = self._open_store()
-        connector = self._house.registry.connector(record.connector)
-        capabilities = LlmCapabilities.model_validate_json(record.capabilities_json)
-        past = past_of(await store.entries(record.conversation_id))
-        conversation = self._add(record, connector, capabilities, epoch)
-        try:
-            conversation.recall(past, store)
-            if epoch is None:
-                self._forget(conversation)
-                return conversation
-            await conversation.go_on(past)
-        except BaseException:
-            self._forget(conversation)
-            if epoch is not None:
-                with anyio.CancelScope(shield=True):
-                    await store.release(record.conversation_id, epoch)
-            raise
-        return conversation
-
-    async def _take_up_abandoned(self) -> None:
-        """What dead processes left: their peers are ended, and overdue requests are closed before anything is shown."""
-        store = self._house.store
-        if store is None:
-            return
-        claimed: list[tuple[ConversationRecord, int]] = []
-        for record in await store.abandoned():
-            try:
-                claimed.append((record, await store.claim(record.conversation_id)))
-            except ConversationInUse:
-                logger.debug("another process has taken up conversation '%s'", record.conversation_id)
-        await self._reap(store, [record for record, _ in claimed])
-        for record, epoch in claimed:
-            try:
-                if record.summary.turn_is_running and self._house.takes_up_turns:
-                    await self._load(record, epoch)
-                else:
-                    await store.release(record.conversation_id, epoch)
-            except HarnessError as error:
-                logger.warning("conversation '%s' cannot be taken up: %s", record.conversation_id, error)
-
-    async def _reap(self, store: Store, records: Sequence[ConversationRecord]) -> None:
-        """All at once: each connector waits for the ends of its peers only once."""
-        for name in sorted({record.connector for record in records}):
-            try:
-                connector = self._house.registry.connector(name)
-            except HarnessError as error:
-                logger.warning("what connector '%s' left running cannot be ended: %s", name, error)
-                continue
-            if isinstance(connector, Reaps):
-                ids = [record.conversation_id for record in records if record.connector == name]
-                await connector.reap([one for each in ids for one in await store.remembered(each)])
+        return await self._house.conversation(conversation_id, self._owner, to_write=to_write)
 
     async def _known_client_key(self, client_key: str | None) -> str | None:
         if client_key is None:
@@ -472,47 +315,3 @@ class LocalHarness:
             path = Path(options.cwd).resolve()
             if not any(path.is_relative_to(root) for root in roots):
                 raise Forbidden(f"'cwd' '{options.cwd}' is outside the directories this caller may work in")
-
-    def _forget(self, conversation: Conversation) -> None:
-        self._house.conversations.pop(conversation.conversation_id, None)
-        if conversation.options.client_key is not None:
-            self._house.by_client_key.pop((conversation.owner, conversation.options.client_key), None)
-
-    @asynccontextmanager
-    async def _room_for(self, conversation: Conversation) -> AsyncGenerator[None]:
-        """Where the number of peers is limited, the one that was idle longest makes room; its conversation stays."""
-        limit = self._house.settings.max_sessions
-        if limit is None or conversation.has_session:
-            yield
-            return
-        async with self._house.starting:  # nobody else starts one between the count and the start
-            while len(serving := [c for c in self._house.conversations.values() if c.has_session]) >= limit:
-                idle = {c: since for c in serving if c.can_resume and (since := c.idle_since()) is not None}
-                if not idle:
-                    raise LimitExceeded(
-                        f"{limit} conversations are busy, which is 'max_sessions': repeat the call when one has ended",
-                        retry_after_ms=1000,
-                    )
-                await self._park(min(idle, key=lambda one: idle[one]))
-            yield
-
-    async def _park(self, conversation: Conversation) -> None:
-        with anyio.CancelScope(shield=True):
-            await conversation.end(ConversationState.PARKED)
-        if self._house.store is not None:
-            self._forget(conversation)
-
-    async def _forget_idle_conversations(self) -> None:
-        """Sleeps until the oldest idle conversation is due; without a journal nobody could come back to it later."""
-        ttl_ms = int(self._house.settings.idle_ttl_seconds * 1000)
-        while True:
-            now = self._house.clock()
-            for conversation in list(self._house.conversations.values()):
-                since = conversation.idle_since()  # asked anew: ending the one before took its time
-                if since is not None and now >= since + ttl_ms:
-                    await conversation.end(ConversationState.PARKED)
-                    self._forget(conversation)
-            # a conversation that begins or ends meanwhile cannot be due before one more time to live has passed
-            idle = (c.idle_since() for c in self._house.conversations.values())
-            due = min((since + ttl_ms for since in idle if since is not None), default=now + ttl_ms)
-            await anyio.sleep(max(0.0, (due - self._house.clock()) / 1000))

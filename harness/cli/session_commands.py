@@ -23,7 +23,8 @@ from harness.contract.state import ConversationExport
 from harness.contract.value import JsonValue
 from harness.conversation.recovery import past_of
 from harness.errors import ConfigError, HarnessError, InvalidArgument, UnknownConversation
-from harness.local import LOCAL_OWNER, info_of, is_overdue, wall_clock
+from harness.house import wall_clock
+from harness.local import LOCAL_OWNER, info_of, is_overdue
 from harness.registry import Registry
 from harness.store import ConversationRecord, Store
 from harness.store.pruning import to_forget
