@@ -31,6 +31,10 @@ ALLOWED = {
     ("double", "TurnEnded"): "after the end a turn hears nothing",
     ("delay", "TurnEnded"): "the end is the last event anyway",
     ("swap", "TurnEnded"): "the end is the last event anyway",
+    ("double", "TurnFailed"): "after the end a turn hears nothing",
+    ("delay", "TurnFailed"): "the end is the last event anyway",
+    ("swap", "TurnFailed"): "the end is the last event anyway",
+    ("swap", "internal_tool_started"): "only usage follows it",
     (
         "swap",
         "message",
@@ -92,6 +96,8 @@ def is_explained(one: Survivor) -> bool:
         return one.scenario in ANSWER_UNREAD
     if one.kind == "TurnEnded" and one.mutation.change in ("drop", "corrupt"):
         return one.scenario in CANCELLED
+    if one.kind == "RequestWithdrawn" and one.scenario in CANCELLED:
+        return True  # the cancel has answered it already
     return (one.mutation.change, one.kind) in ALLOWED
 
 

@@ -113,6 +113,7 @@ def test_headers_that_are_free_have_a_reason_and_all_others_are_looked_at() -> N
     ("row", "said", "changed", "place"),
     [
         ("claude", '12 °C\\"}]}}}', '13 °C\\"}]}}}', "/response/response/mcp_response/result/content/0/text"),
+        ("claude:bridge", '12 °C\\"}]}}"', '13 °C\\"}]}}"', "/result/content/0/text"),
         ("codex", '12 °C\\"}],\\"success', '13 °C\\"}],\\"success', "/result/contentItems/0/text"),
         ("openai", '\\"output\\": \\"12 °C', '\\"output\\": \\"13 °C', "/body/input/3/output"),
         ("anthropic", '\\"text\\": \\"12 °C', '\\"text\\": \\"13 °C', "/body/messages/2/content/0/content/0/text"),

@@ -40,20 +40,27 @@ def run_record(
 
 
 async def _record_all(row: Row, scenarios: Mapping[str, Scenario], options: Mapping[str, Any], to: Path | None) -> None:
+    is_whole = True
     for scenario in scenarios.values():
         if scenario.name in row.exempt:
             continue
         try:
             recording = await _record(scenario, row, options)
-        except (NotSupported, Divergence) as refusal:
+        except NotSupported as refusal:
             if len(scenarios) == 1:
                 raise
-            complain(str(refusal))
+            complain(refusal.message)
+            continue
+        except Divergence as divergence:
+            complain(f"{scenario.name}: {divergence}")
+            is_whole = False
             continue
         if recording.size > MAX_BYTES:
             complain(f"{scenario.name}: {recording.size} bytes are too many for a recording")
         else:
             typer.echo(str(_keep(recording, row, to)))
+    if not is_whole:
+        raise typer.Exit(1)
 
 
 async def _record(scenario: Scenario, row: Row, options: Mapping[str, Any]) -> Recording:

@@ -24,8 +24,8 @@ from harness.testing.scenario import Scenario
 
 async def watch(
     scenario: Scenario, row: Row, directory: Path, connector_options: Mapping[str, Any]
-) -> tuple[Outcome, list[dict[str, Any]]]:
-    """Plays the scenario before the row's provider; what came of it, and all that was said.
+) -> tuple[Outcome, list[dict[str, Any]], dict[str, str]]:
+    """Plays the scenario before the row's provider; what came of it, all that was said, and what to scrub from it.
 
     Raises:
         NotSupported: the row has no provider.
@@ -44,7 +44,7 @@ async def watch(
             records.extend(tee.records)
 
     outcome = await run_scenario(scenario, replace(row, prepare=prepare), directory, rest)
-    return outcome, records
+    return outcome, records, {}
 
 
 def stood_in(row: Row, lines: Sequence[str], cuts: Sequence[int]) -> Row:

@@ -23,25 +23,27 @@ from harness.testing.scenario import Scenario
 
 async def watch(
     scenario: Scenario, row: Row, directory: Path, connector_options: Mapping[str, Any]
-) -> tuple[Outcome, list[dict[str, Any]]]:
-    """Plays the scenario on the row's program; what came of it, and all that was said.
+) -> tuple[Outcome, list[dict[str, Any]], dict[str, str]]:
+    """Plays the scenario on the row's program; what came of it, all that was said, and what to scrub from it.
 
     Raises:
         NotSupported: the connector does not tell which program it starts.
     """
     log = directory / "traffic.jsonl"
+    programs: dict[str, str] = {}
     rest = {name: value for name, value in connector_options.items() if name != "command"}
 
     @asynccontextmanager
     async def prepare(scenario: Scenario, directory: Path) -> AsyncGenerator[Prepared]:
         async with row.prepare(scenario, directory) as prepared:
             program = _program(row, _with(prepared, connector_options).options)
-            tee = _script(directory / "tee", [sys.executable, "-I", tee_cli.__file__, str(log), program])
+            programs[program] = "<program>"
+            tee = _script(directory / "tee", [sys.executable, "-I", "-m", tee_cli.__name__, str(log), program])
             yield _with(prepared, {"command": str(tee)})
 
     outcome = await run_scenario(scenario, replace(row, prepare=prepare), directory, rest)
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-    return outcome, [json.loads(line) for line in lines]
+    return outcome, [json.loads(line) for line in lines], programs
 
 
 def _complaint(state: Path) -> str | None:
@@ -71,7 +73,7 @@ def stood_in(row: Row, recording: Path, cuts: Sequence[int]) -> Row:
     @asynccontextmanager
     async def prepare(scenario: Scenario, directory: Path) -> AsyncGenerator[Prepared]:
         state = directory / "processes"
-        command = [sys.executable, "-I", replay_cli.__file__, str(recording), str(state), sizes]
+        command = [sys.executable, "-I", "-m", replay_cli.__name__, str(recording), str(state), sizes]
         stand_in = _script(directory / "stand-in", command)
         async with row.prepare(scenario, directory) as prepared:
             # the model is there for the options only: nobody asks it

@@ -19,10 +19,18 @@ from harness.contract.content import ContentBlock, TextBlock
 from harness.contract.delegation import Delegation
 from harness.contract.options import ConversationOptions, TurnOptions
 from harness.contract.requests import HostRequest, HostResponse
-from harness.errors import HarnessError
+from harness.errors import HarnessError, Internal
 from harness.testing.checks import Divergence
 from harness.testing.scenario import Scenario
-from harness.turn.events import OutputProduced, RequestRaised, RequestWithdrawn, TurnEnded, TurnEvent, UsageReported
+from harness.turn.events import (
+    OutputProduced,
+    RequestRaised,
+    RequestWithdrawn,
+    TurnEnded,
+    TurnEvent,
+    TurnFailed,
+    UsageReported,
+)
 
 Change: TypeAlias = Literal["drop", "double", "delay", "swap", "corrupt"]
 Door: TypeAlias = Literal["event", "answer"]
@@ -196,6 +204,8 @@ def _corrupted(event: TurnEvent) -> TurnEvent:
             return UsageReported(usage.model_copy(update={"input_tokens": 7, "output_tokens": 7, "model_calls": 7}))
         case TurnEnded(stop_reason=reason):
             return dataclasses.replace(event, stop_reason="refusal" if reason != "refusal" else "end_turn")  # pyright: ignore[reportArgumentType]
+        case TurnFailed():
+            return TurnFailed(Internal(MARK))
         case OutputProduced(fields=fields):
             return dataclasses.replace(event, fields={**fields, **_wrong(fields)})
         case _:

@@ -14,11 +14,15 @@ VOLATILE_IDS = (
     r"\breq_[0-9]+_[0-9a-f]+\b",
     r"(?:/[\w.-]+)*/harness-[a-z]+-[a-z0-9_]{8}(?=/)",
     r"/[\w./-]+/\d+\.sock\b",
+    r"(?<=/)[\w-]{32}(?=/mcp\b)",
+    r"(?<=Bearer )[\w-]{43}\b",
+    r'(?<="HARNESS_BRIDGE_TOKEN","value":")[\w-]{43}',
     r'(?<="processId":")\d+(?=")',
     r"(?<=Chunk ID: )[0-9a-f]{6}\b",
     r"(?<=Wall time: )\d+\.\d{4}\b",
 )
-"""UUIDs, the ids of a scripted model, request ids of ours, directories for a moment, sockets, commands of Codex."""
+"""UUIDs, the ids of a scripted model, request ids of ours, directories for a moment, sockets, a bridge's address and
+token, commands of Codex."""
 VOLATILE_FIELDS = (
     *("duration_ms", "duration_api_ms", "durationMs", "elapsed_time_seconds", "tool_duration_ms", "uptime_ms"),
     *("ttft_ms", "ttft_stream_ms", "time_to_request_ms", "timestamp_ms", "create_time", "pid"),

@@ -24,7 +24,7 @@ _TELLS_CIRCUMSTANCES = frozenset({"peer_started"})
 """Notices whose text is about this machine and this run."""
 _WAITS = re.compile(r"\bin \d+(?:\.\d+)? s\b")
 """Peers wait a random while before they try again."""
-_NAMED = re.compile(r"<id \d+>")
+_NAMED = re.compile(r"<(id|port) \d+>")
 
 
 def canonical(conversations: Sequence[Sequence[TurnTranscript]], values: Mapping[str, str]) -> list[str]:
@@ -36,8 +36,18 @@ def canonical(conversations: Sequence[Sequence[TurnTranscript]], values: Mapping
             lines.append(f"conversation {number}, turn {turn_number}")
             lines += [_line(item, names) for item in _joined(_sorted(turn.items))]
     text = Scrubber(values).scrub("\n".join(lines))
-    numbers: dict[str, str] = {}
-    return _NAMED.sub(lambda found: numbers.setdefault(found[0], f"<id {len(numbers) + 1}>"), text).split("\n")
+    return _renumbered(text).split("\n")
+
+
+def _renumbered(text: str) -> str:
+    """Names as they appear here: in the traffic others came before."""
+    given: dict[str, str] = {}
+
+    def name(found: re.Match[str]) -> str:
+        number = 1 + sum(one.startswith(f"<{found[1]} ") for one in given)
+        return given.setdefault(found[0], f"<{found[1]} {number}>")
+
+    return _NAMED.sub(name, text)
 
 
 def _sorted(items: Sequence[OutputItem]) -> Iterator[OutputItem]:

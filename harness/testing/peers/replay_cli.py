@@ -1,6 +1,6 @@
-"""Plays a recorded CLI over real pipes. Standard library only; run by path.
+"""Plays a recorded CLI over real pipes, and its requests to a bridge. Standard library only.
 
-replay_cli.py RECORDING STATE SIZES [ARGUMENT...]: STATE is a file that the processes of one conversation pass on, SIZES
+replay_cli RECORDING STATE SIZES [ARGUMENT...]: STATE is a file that the processes of one conversation pass on, SIZES
 are those of the pieces in which it speaks, such as `7,1,300`; empty: line by line.
 
 What we send is matched by meaning: parsed JSON, ids bound to those of the recording when they first appear. What does
@@ -17,11 +17,15 @@ import select
 import signal
 import sys
 import termios
+import threading
 import time
 from array import array
 from itertools import cycle
 from pathlib import Path
+from queue import Queue
 from typing import Any, TypeAlias, cast
+
+from harness.testing.peers.replay_mcp import McpPlayer, port_in
 
 Json: TypeAlias = Any
 Object: TypeAlias = "dict[str, Json]"
@@ -30,7 +34,7 @@ COMPLAINTS = ".complaints"
 _AHEAD = 6
 """So many of our messages may come in another order than recorded."""
 _TOGETHER_MS = 1
-_ID = re.compile(r"<(?:id|port) \d+>|<directory>|<directory-name>|<python>|<harness>|<key>|<home>")
+_ID = re.compile(r"<(?:id|port) \d+>|<directory>|<directory-name>|<python>|<harness>|<key>|<home>|<program>")
 
 
 class Difference(Exception):
@@ -193,14 +197,43 @@ class Replay:
         self._records = records
         self._open = [number for number, record in enumerate(records) if record.get("from") == "host"]
         self._at = 0
+        self._heard: Queue[tuple[int | None, Json] | None] = Queue()
+        self._bridge = McpPlayer(lambda exchange, message: self._heard.put((exchange, message)))
+        self._bridge_port: int | None = None
+        self._left = {record["exchange"] for record in records if record.get("end") == "left"}
         self.names = Names(state.live)
+
+    def run(self) -> None:
+        """Speaks and listens until stdin ends."""
+        threading.Thread(target=self._listen, daemon=True).start()
+        self.speak()
+        while True:
+            if not self._open:
+                self.end()
+            heard = self._heard.get()
+            if heard is None:
+                return
+            self._hear(*heard)
+            self.speak()
+
+    def _listen(self) -> None:
+        for line in sys.stdin:
+            self.learn_bridge(line)
+            self._heard.put((None, json.loads(line)))
+        self._heard.put(None)
+
+    def learn_bridge(self, text: str) -> None:
+        self._bridge_port = self._bridge_port or port_in(text)
 
     def speak(self) -> None:
         """What the peer said up to the next message of ours that has not come yet."""
         wanted = self._open[0] if self._open else len(self._records)
         while self._at < wanted:
             record = self._records[self._at]
-            if record.get("from") == "peer":
+            if record.get("channel") == "mcp":
+                self._voice.flush()
+                self._ask(record)
+            elif record.get("from") == "peer":
                 self._voice.say(self.names.spoken(record["line"]) + "\n", at=record["at"])
             elif record.get("from") == "stderr":
                 sys.stderr.write(self.names.spoken(record["line"]) + "\n")
@@ -210,14 +243,23 @@ class Replay:
             self._at += 1
         self._voice.flush()
 
+    def _ask(self, record: Object) -> None:
+        if record.get("from") != "peer":
+            return
+        if "end" in record:
+            self._bridge.leave(record["exchange"])
+        elif self._bridge_port is None:
+            complain("the CLI was told of a bridge, and now it is not")
+        else:
+            self._bridge.ask(record["exchange"], self._bridge_port, self.names.spoken(record["line"]))
+
     def _write(self, file: Path, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8", errors="surrogateescape")
 
-    def hear(self, line: str) -> None:
-        found = json.loads(line)
+    def _hear(self, exchange: int | None, found: Json) -> None:
         first: Difference | None = None
-        for number in self._open[:_AHEAD]:
+        for number in [one for one in self._open if self._records[one].get("exchange") == exchange][:_AHEAD]:
             try:
                 bound = self.names.match(json.loads(self._records[number]["line"]), found)
             except Difference as difference:
@@ -227,17 +269,31 @@ class Replay:
             self._state.keep()
             self._open.remove(number)
             return
+        if exchange in self._left:
+            return  # the peer did not wait for it then either
         expected = f"line {self._open[0] + 2} of this process" if self._open else "the end"
-        complain(f"expected {expected}; {first or 'nothing more was recorded'}; got: {line[:300]}")
-
-    def is_over(self) -> bool:
-        return not self._open
+        shown = json.dumps(found, ensure_ascii=False, separators=(",", ":"))[:300]
+        complain(f"expected {expected}; {first or 'nothing more was recorded'}; got: {shown}")
 
     def end(self) -> None:
         """As the recorded process ended; one that was killed has no record of its end."""
         last = self._records[-1]
         if "exit" not in last:
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def check_start(replay: Replay, records: list[Object], arguments: list[str]) -> None:
+    """The command line, and the file in it that tells of a bridge."""
+    recorded: Json = records[0]["start"]
+    told = next((record["config"] for record in records[:2] if "config" in record), None)
+    try:
+        replay.names.live.update(replay.names.match(recorded, arguments, "argv"))
+        if told is not None:
+            config = Path(arguments[arguments.index("--mcp-config") + 1]).read_text(encoding="utf-8")
+            replay.names.live.update(replay.names.match(json.loads(told), json.loads(config), "mcp-config"))
+            replay.learn_bridge(config)
+    except Difference as difference:
+        complain(str(difference))
 
 
 def main() -> None:
@@ -250,19 +306,9 @@ def main() -> None:
     state.live |= {"<directory>": directory, "<directory-name>": re.sub(r"[^A-Za-z0-9]", "-", directory)}
     _, records = records_of_run(recording, state)
     replay = Replay(records, state, Voice([int(size) for size in sizes.split(",") if size]))
-    try:
-        replay.names.live.update(replay.names.match(records[0]["start"], arguments, "argv"))
-    except Difference as difference:
-        complain(str(difference))
+    check_start(replay, records, arguments)
     state.keep()
-    replay.speak()
-    if replay.is_over():
-        replay.end()
-    for line in sys.stdin:
-        replay.hear(line)
-        replay.speak()
-        if replay.is_over():
-            replay.end()
+    replay.run()
 
 
 if __name__ == "__main__":

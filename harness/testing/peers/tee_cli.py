@@ -1,6 +1,7 @@
-"""Stands between a connector and a CLI and writes down every line of both. Standard library only; run by path.
+"""Stands between a connector and a CLI and writes down every line of both. Standard library only.
 
-tee_cli.py LOG PROGRAM [ARGUMENT...]: questions such as `--version` go to the program itself.
+tee_cli LOG PROGRAM [ARGUMENT...]: questions such as `--version` go to the program itself. Where the CLI is told of a
+bridge, what goes there over HTTP is written down too.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
+
+from harness.testing.peers.tee_mcp import McpTee
 
 _LAST_WORDS_SECONDS = 0.5
 _QUESTIONS = ({"--version"}, {"auth", "status"})
@@ -34,14 +38,18 @@ class Log:
             os.write(self._file, json.dumps({"at": at, **record}).encode() + b"\n")
 
 
-def copy(source: IO[bytes], sink: IO[bytes], log: Log, name: str) -> None:
+def unchanged(line: bytes) -> bytes:
+    return line
+
+
+def copy(source: IO[bytes], sink: IO[bytes], log: Log, name: str, change: Callable[[bytes], bytes] = unchanged) -> None:
     """Line by line to the end, then closes the sink."""
     try:
         for line in source:
             if b'"transcript_path"' in line:
                 keep_transcript(line, log)
             log.add(**{"from": name, "line": line.decode("utf-8", "surrogateescape").rstrip("\n")})
-            sink.write(line)
+            sink.write(change(line))
             sink.flush()
     except (BrokenPipeError, ValueError):
         pass  # the reader is gone, and with it the reason to copy
@@ -57,12 +65,31 @@ def keep_transcript(line: bytes, log: Log) -> None:
         log.add(file=str(path), text=path.read_text(encoding="utf-8", errors="surrogateescape"))
 
 
+def redirect(arguments: list[str], log: Log, bridges: McpTee) -> list[str]:
+    """Has the CLI read copies of the files that tell it of a bridge."""
+    passed: list[str] = []
+    for number, argument in enumerate(arguments):
+        file = Path(argument)
+        if number and arguments[number - 1] == "--mcp-config" and file.is_file():
+            told = file.read_bytes()
+            redirected = bridges.redirected(told)
+            if redirected != told:
+                log.add(config=told.decode())
+                file = file.with_name("redirected.json")
+                file.touch(0o600)
+                file.write_bytes(redirected)
+        passed.append(str(file) if file.name == "redirected.json" else argument)
+    return passed
+
+
 def main() -> None:
     log_path, program, *arguments = sys.argv[1:]
     if any(words <= set(arguments) for words in _QUESTIONS):
         os.execv(program, [program, *arguments])
     log = Log(log_path)
     log.add(start=arguments)
+    bridges = McpTee(log.add)
+    arguments = redirect(arguments, log, bridges)
     pipe = subprocess.PIPE
     child = subprocess.Popen([program, *arguments], stdin=pipe, stdout=pipe, stderr=pipe)
     assert child.stdin is not None and child.stdout is not None and child.stderr is not None
@@ -72,7 +99,9 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, pass_on)
     signal.signal(signal.SIGINT, pass_on)
-    threading.Thread(target=copy, args=(sys.stdin.buffer, child.stdin, log, "host"), daemon=True).start()
+    threading.Thread(
+        target=copy, args=(sys.stdin.buffer, child.stdin, log, "host", bridges.redirected), daemon=True
+    ).start()
     errors = threading.Thread(target=copy, args=(child.stderr, sys.stderr.buffer, log, "stderr"), daemon=True)
     errors.start()
     copy(child.stdout, sys.stdout.buffer, log, "peer")
