@@ -17,6 +17,11 @@ SURFACES = (
     Requirement("http:departure", "A client that goes away frees its waiter.", "ours"),
     Requirement("http:shutdown", "Shutdown answers what waits, ends streams and refuses new work.", "ours"),
     Requirement("http:text", "Odd text in a body is read as it is; surrogates become U+FFFD in text.", "R-J3"),
+    Requirement(
+        "surfaces:odd-bodies",
+        "Numbers that are none and endless nesting are the caller's mistake on every surface, and never ours.",
+        "ours",
+    ),
     Requirement("remote:shared-stream", "All pollers of a turn share one stream.", "design 8"),
     Requirement("remote:resumes", "A stream that breaks off is resumed without a gap or a repetition.", "R-M8"),
     Requirement("remote:server-gone", "A server that is gone is an error at once, never a hang.", "ours"),

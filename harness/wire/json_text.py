@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from math import isinf
 from typing import TypeVar, cast
 
 from pydantic import ValidationError
@@ -53,17 +54,32 @@ def read_json(kind: type[V], data: bytes | bytearray, what: str = "the body") ->
         raise InvalidArgument(f"{what} is not JSON: {error}") from None
 
 
-def read_plain(data: bytes | bytearray, what: str) -> JsonValue:
+def read_plain(data: bytes | bytearray, what: str, *, finite: bool = False) -> JsonValue:
     """The JSON value as plain Python; unpaired surrogates in it are U+FFFD.
 
     Raises:
-        InvalidArgument: no UTF-8, or no JSON.
+        InvalidArgument: no UTF-8, or no JSON; where only `finite` numbers will do, also `NaN`, `Infinity` and `1e999`.
     """
     try:
-        value: JsonValue = json.loads(_decoded(data, what))
+        text = _decoded(data, what)
+        value: JsonValue = (
+            json.loads(text, parse_constant=_no_number, parse_float=_finite) if finite else json.loads(text)
+        )
+        return _without_surrogates(value) if _MAY_HAVE_SURROGATES.search(data) else value
     except (ValueError, RecursionError) as error:
         raise InvalidArgument(f"{what} is not JSON: {error}") from None
-    return _without_surrogates(value) if _MAY_HAVE_SURROGATES.search(data) else value
+
+
+def _no_number(text: str) -> JsonValue:
+    """Python reads and writes `NaN` and its like; a peer's reader of JSON does not."""
+    raise ValueError(f"'{text}' is no number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if isinf(number):
+        raise ValueError(f"the number '{text[:40]}' is too large")
+    return number
 
 
 def _is_unreadable(error: ValidationError) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import anyio
+
 from harness.contract.output import TERMINAL
 from harness.contract.requests import OpenRequest
 from harness.contract.value import Label
@@ -13,11 +15,15 @@ from harness.surfaces.compatible.reading import TurnReading
 from harness.surfaces.compatible.threads import Thread
 
 
-async def waiting_for(llm: OwnedLLM, call_ids: Collection[str]) -> str | None:
-    """The one conversation of this owner in which calls of these ids wait."""
+async def waiting_for(llm: OwnedLLM, call_ids: Collection[str], surface: Label) -> str | None:
+    """The one conversation of this owner and surface in which calls of these ids wait.
+
+    Ids are a model's own and seldom unique: what another surface's client was asked is never answered by chance.
+    """
     waiting = await llm.list_requests()
     found = {one.conversation_id for one in waiting if wire_id(one.request, one.conversation_id) in call_ids}
-    return found.pop() if len(found) == 1 else None
+    own = [one for one in sorted(found) if surface in (await llm.get_conversation(one)).labels]
+    return own[0] if len(own) == 1 else None
 
 
 async def adopted(llm: OwnedLLM, conversation_id: str, surface: Label) -> Thread:
@@ -28,7 +34,8 @@ async def adopted(llm: OwnedLLM, conversation_id: str, surface: Label) -> Thread
     """
     info = await llm.get_conversation(conversation_id)
     waiting = [one for one in await llm.list_requests() if one.conversation_id == conversation_id]
-    thread = Thread(conversation_id, None, is_foreign=surface not in info.labels)
+    # touched now, or whoever looks for abandoned ones takes it for as old as the machine's clock
+    thread = Thread(conversation_id, None, is_foreign=surface not in info.labels, touched_at=anyio.current_time())
     if waiting:
         thread.reading = await _read_so_far(llm, waiting[0])
         thread.reading.told |= {one.request.request_id for one in waiting}

@@ -95,6 +95,8 @@ def guarded(
             failed = error
         except ClientDisconnect:
             return _nobody()
+        except RecursionError:
+            failed = refused("the body is nested too deeply")
         except Exception:
             logger.exception("'%s %s' failed", http_request.method, http_request.url.path)
             failed = Internal("an internal error; the server's log has the details")
@@ -111,7 +113,7 @@ async def json_body(call: Call) -> JsonObject:
     Raises:
         InvalidArgument: it is none.
     """
-    body = read_plain(await call.body_bytes(), "the body")
+    body = read_plain(await call.body_bytes(), "the body", finite=True)
     if not isinstance(body, dict):
         raise refused("the body must be a JSON object")
     return cast(JsonObject, body)

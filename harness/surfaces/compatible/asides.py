@@ -111,7 +111,7 @@ def _read(request: HostRequest, given: dict[str, Any]) -> HostResponse:
 def _parsed(text: str) -> JsonValue:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

@@ -82,7 +82,7 @@ def _content(content: Sequence[ContentBlock]) -> list[JsonValue]:
 def _parsed(arguments_json: str) -> JsonValue:
     try:
         return json.loads(arguments_json or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments_json
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import anyio
@@ -64,6 +64,8 @@ class Work:
             await self._answer()
         except HarnessError as error:
             self.reply.fail(error)
+        except RecursionError:
+            self.reply.fail(refused("something in this request is nested too deeply"))
         except Exception:
             logger.exception("a reply of the surface '%s' failed", self.surface)
             self.reply.fail(Internal("an internal error; the server's log has the details"))
@@ -120,6 +122,8 @@ class Work:
         try:
             capabilities = await self.llm.get_capabilities(options)
         except InvalidArgument:
+            if self.served.connectors and ":" not in named.connector:
+                raise  # the name is right, so something else is wrong
             raise unknown_model(self.request.model, model_names(self.served.connectors)) from None
         fit = fitted(self.request, capabilities)
         is_parallel = self.served.compatible.parallel_calls
@@ -137,7 +141,8 @@ class Work:
             return thread
         thread = thread_for(self.room.threads.values(), self.request, wanted.new, wanted.kind)
         if thread is None and wanted.new.message.tool_results:
-            waiting = await waiting_for(self.llm, {one.call_id for one in wanted.new.message.tool_results})
+            call_ids = {one.call_id for one in wanted.new.message.tool_results}
+            waiting = await waiting_for(self.llm, call_ids, self._label)
             if waiting is not None:
                 thread = await self._adopted(waiting, wanted)
                 check_answers(thread, wanted.new)
@@ -190,7 +195,7 @@ class Work:
         Raises:
             HarnessError: the conversation refused it; nothing was changed.
         """
-        ignored = [*wanted.fit.ignored, *_differences(thread.kind, wanted.kind)]
+        ignored = [*wanted.fit.ignored, *_differences(thread.kind, wanted.kind, self.request.words)]
         schema_json = self.request.options.output_schema_json
         if thread.waiting and thread.reading is not None:
             if schema_json != thread.reading.schema_json:
@@ -266,9 +271,9 @@ def _responses(thread: Thread, new: New) -> list[HostResponse]:
     return [response_of(thread.waiting[result.call_id], result) for result in results]
 
 
-def _differences(fixed: Kind | None, wanted: Kind) -> list[str]:
-    """What a running conversation cannot change any more."""
+def _differences(fixed: Kind | None, wanted: Kind, words: Mapping[str, str]) -> list[str]:
+    """What a running conversation cannot change any more, in the client's words."""
     if fixed is None or fixed == wanted:
         return []
     names = {"model": "model", "system_prompt": "system", "tools": "tools"}
-    return [word for name, word in names.items() if getattr(fixed, name) != getattr(wanted, name)]
+    return [words.get(name, word) for name, word in names.items() if getattr(fixed, name) != getattr(wanted, name)]

@@ -7,14 +7,18 @@ from functools import partial
 
 import anyio
 from anyio.abc import TaskGroup
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import Message
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harness.surfaces.call import Served
 from harness.surfaces.dialect import Dialect
 from harness.surfaces.mcp_server.server import Offer, build_server
 from harness.surfaces.problems import problem_response
+from harness.surfaces.tokens import token_of
 from harness.surfaces.waiters import Waiters
 
 PATH = "/mcp"
@@ -30,7 +34,20 @@ def _routes(offer: Offer, served: Served, group: TaskGroup) -> Sequence[Route]:
     # as streams of events, never as one JSON body: only there can a client leave, be asked and be told of progress
     manager = StreamableHTTPSessionManager(server, max_request_body_size=served.max_body_bytes)
     group.start_soon(_run, manager, served.waiters)
-    return [Route(PATH, StreamableHTTPASGIApp(manager))]
+    return [Route(PATH, _OwnSessions(StreamableHTTPASGIApp(manager)))]
+
+
+class _OwnSessions:
+    """Tells the package whose request it is: a session answers only to the token's owner that opened it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        owner = token_of(Request(scope)).owner
+        # the secret itself is nothing that the package needs to know
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[]))
+        await self._app(scope, receive, send)
 
 
 async def _run(manager: StreamableHTTPSessionManager, waiters: Waiters) -> None:

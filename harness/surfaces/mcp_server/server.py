@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -34,6 +34,7 @@ from harness.surfaces.mcp_server.tools import done_result, error_result, fault_r
 from harness.surfaces.tokens import Token, token_of
 from harness.surfaces.waiters import Waiters
 from harness.wire.bodies import ConnectorInfo, ConnectorList
+from harness.wire.hops import HOPS_HEADER, read_hops
 from harness.wire.json_text import read_json
 
 NAME = "level2-harness"
@@ -149,7 +150,7 @@ class _Desk:
 
     def _llm(self, ctx: Context) -> OwnedLLM:
         token = self._token(ctx)
-        return self._harness.for_owner(token.owner, token.rights)
+        return self._harness.for_owner(token.owner, token.rights, _hops(ctx))
 
     def _token(self, ctx: Context) -> Token:
         http_request: object = ctx.request
@@ -173,6 +174,14 @@ def _connectors_of(names: tuple[str, ...]) -> Operation:
         return known
 
     return Operation(_CONNECTORS, "The agents of this server.", NoArguments, list_connectors, ConnectorList)
+
+
+def _hops(ctx: Context) -> Sequence[str]:
+    """The harnesses that this request has come through; over stdin nobody tells."""
+    http_request: object = ctx.request
+    if not isinstance(http_request, Request):
+        return ()
+    return read_hops(cast("Request[Any]", http_request).headers.get(HOPS_HEADER))
 
 
 async def _report(ctx: Context, count: int, message: str) -> None:

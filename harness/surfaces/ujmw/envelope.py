@@ -37,7 +37,7 @@ def read_call(data: bytes | bytearray) -> UjmwCall:
     text = bytes(data).removeprefix(_BYTE_ORDER_MARK)
     if not text.strip():
         raise InvalidArgument("the body is empty; an operation without arguments takes '{}'")
-    value = read_plain(text, "the body")
+    value = read_plain(text, "the body", finite=True)
     if not isinstance(value, dict):
         raise InvalidArgument("the body is no JSON object: send the arguments as its members")
     members = cast(dict[str, JsonValue], value)

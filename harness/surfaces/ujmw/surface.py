@@ -113,6 +113,8 @@ async def _called(settings: UjmwSettings, call: Call, place: Place, operation: C
         return _fault(settings, _redacted(error), asked)
     except ClientDisconnect:
         return Response(status_code=499)  # nobody reads it
+    except RecursionError:
+        return _fault(settings, InvalidArgument("the body is nested too deeply"), asked)
     except Exception:
         logger.exception("UJMW operation '%s' failed", operation.name)
         return _fault(settings, Internal("an internal error; the server's log has the details"), asked)

@@ -1,0 +1,169 @@
+"""Callers who want what is not theirs, or send what no program should choke on, beside the native surface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import openai
+import pytest
+
+from contract_tests.llm_suite import begin, is_waiting, open_house, open_server, until
+from contract_tests.requirements import requirement
+from contract_tests.surfaces.http import client_of
+from contract_tests.surfaces.mcp_server.clients import OFFER
+from contract_tests.surfaces.openai_api.chat import open_place
+from harness.settings import Rights
+from harness.surfaces.compatible.settings import CompatibleSettings
+from harness.surfaces.mcp_server.http import mcp_dialect
+from harness.surfaces.server import serve
+from harness.surfaces.tokens import Token
+from harness.wire.hops import HOPS_HEADER
+
+HELLO: list[Any] = [{"text": "Hello."}]
+ROUND: list[Any] = [
+    {"calls": [{"name": "weather", "id": "oslo"}, {"name": "weather", "id": "rome"}]},
+    {"text": "{{results.oslo}}, {{results.rome}}"},
+]
+TOKENS = [Token("a", "ada", Rights(programs=False)), Token("b", "bob", Rights(programs=False))]
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+CHAT = "/openai/v1/chat/completions"
+MESSAGES = "/anthropic/v1/messages"
+SERVICE = "/ujmw/fake/IConversationalLLM/BeginConversation"
+
+
+@requirement("openai:restart")
+async def test_a_mistake_about_a_conversation_that_was_found_again_does_not_end_it() -> None:
+    async with open_place([ROUND]) as place:
+        chat = place.chat()
+        await chat.say("How is the weather?")
+        settings = CompatibleSettings(abandoned_seconds=20)  # less than this machine has been up
+        async with serve(
+            place.house, connectors=["fake"], tokens=place.server.tokens, compatible=settings
+        ) as next_server:
+            chat.client = place.client(base_url=f"{next_server.url}/openai/v1")
+            with pytest.raises(openai.BadRequestError) as partial:
+                await chat.answer({"oslo": "rain"})
+            heard = await chat.answer({"rome": "sun"})
+
+    assert partial.value.code == "missing_tool_results"
+    assert heard.message.content == "rain, sun"
+    assert place.count("opened") == 1
+
+
+@requirement("openai:restart")
+async def test_a_call_of_the_same_id_on_another_surface_is_not_answered() -> None:
+    async with open_place(
+        [[{"calls": [{"name": "weather", "id": "call_1"}]}, {"text": "{{results.call_1}}"}]]
+    ) as place:
+        house = place.house.for_owner("local", place.server.tokens[0].rights)
+        elsewhere = await begin(house)
+        await until(house, elsewhere, is_waiting)
+        chat = place.chat()
+        chat.messages = [
+            {"role": "user", "content": "Long ago."},
+            {
+                "role": "assistant",
+                "tool_calls": [
+                    {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+                ],
+            },
+        ]
+        await chat.answer({"call_1": "fog"})
+        state = await house.poll_turn(*elsewhere)
+
+    assert chat.conversation != elsewhere[0]
+    assert [one.request_id for one in state.pending_requests] == ["call_1"]
+
+
+@requirement("mcp-server:http", "http:owners")
+async def test_a_session_of_mcp_answers_only_to_the_owner_who_opened_it() -> None:
+    initialize = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "stranger", "version": "1"},
+        },
+    }
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    async with (
+        open_server([HELLO], tokens=TOKENS, also=(mcp_dialect(OFFER),)) as server,
+        client_of(server) as ada,
+        client_of(server, token=1) as bob,
+    ):
+        opened = await ada.post("/mcp", json=initialize, headers=ACCEPT)
+        headers = {**ACCEPT, "mcp-session-id": opened.headers["mcp-session-id"]}
+        used = await bob.post("/mcp", json=listing, headers=headers)
+        ended = await bob.delete("/mcp", headers=headers)
+        own = await ada.post("/mcp", json=listing, headers=headers)
+
+    assert (used.status_code, ended.status_code, own.status_code) == (404, 404, 200)
+
+
+@requirement("stacking:loop")
+@pytest.mark.parametrize("path", [CHAT, MESSAGES, "/mcp"])
+async def test_a_circle_is_told_on_every_surface(path: str) -> None:
+    bodies: dict[str, Any] = {
+        CHAT: {"model": "fake", "messages": [{"role": "user", "content": "Go."}]},
+        MESSAGES: {"model": "fake", "max_tokens": 9, "messages": [{"role": "user", "content": "Go."}]},
+        "/mcp": {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {
+                "name": "begin_conversation",
+                "arguments": {},
+                "_meta": {
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientInfo": {"name": "stranger", "version": "1"},
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                },
+            },
+        },
+    }
+    headers = {
+        **ACCEPT,
+        **({"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "begin_conversation"}
+           if path == "/mcp" else {}),
+    }  # fmt: skip
+    with anyio.fail_after(20):
+        async with (
+            open_house([HELLO]) as house,
+            serve(house, connectors=["fake"], also=(mcp_dialect(OFFER),)) as server,
+            client_of(server) as client,
+        ):
+            told = await client.post(path, json=bodies[path], headers={**headers, HOPS_HEADER: house.instance_id})
+
+    assert "in a circle" in told.text, told.text
+    assert "no model" not in told.text
+
+
+@requirement("surfaces:odd-bodies")
+@pytest.mark.parametrize("path", [CHAT, MESSAGES, f"{MESSAGES}/count_tokens", SERVICE])
+@pytest.mark.parametrize(
+    "odd", ["[" * 900 + r'"\ud800"' + "]" * 900, "[" * 100_000 + "]" * 100_000, "NaN", "-Infinity", "1e999"]
+)
+async def test_numbers_that_are_none_and_endless_nesting_are_the_callers_mistake(path: str, odd: str) -> None:
+    body = f'{{"model": "fake", "max_tokens": 9, "messages": [{{"role": "user", "content": "Go."}}], "more": {odd}}}'
+    with anyio.fail_after(20):
+        async with open_server([HELLO]) as server, client_of(server) as client:
+            answer = await client.post(path, content=body)
+
+    assert answer.status_code == (200 if path == SERVICE else 400)
+    assert "not JSON" in answer.text or "nested too deeply" in answer.text
+
+
+@requirement("surfaces:odd-bodies")
+async def test_arguments_in_a_history_may_be_nested_as_deeply_as_a_model_likes() -> None:
+    deep = "[" * 3000 + "]" * 3000
+    async with open_place([HELLO]) as place:
+        chat = place.chat()
+        call = {"id": "x", "type": "function", "function": {"name": "weather", "arguments": deep}}
+        chat.messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "tool_calls": [call]}]
+        heard = await chat.answer({"x": "rain"})
+
+    assert heard.message.content == "Hello."
+    assert place.connector.opened[0].history[1].tool_calls[0].arguments_json == deep
