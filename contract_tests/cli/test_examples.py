@@ -28,7 +28,7 @@ def run(shell: Shell, example: str, *arguments: str) -> subprocess.CompletedProc
 
 
 @requirement("examples:run")
-def test_ask_takes_a_connector_or_a_server_and_so_does_a_stranger(shell: Shell) -> None:
+def test_ask_takes_a_connector_or_a_server_and_so_do_strangers(shell: Shell) -> None:
     done = run(shell, "ask.py", "fake")
     assert (done.returncode, done.stdout, done.stderr) == (0, "get_weather: 3 °C and rain in Oslo\n", "")
 
@@ -37,7 +37,9 @@ def test_ask_takes_a_connector_or_a_server_and_so_does_a_stranger(shell: Shell) 
         token = line_with(server, "token ").removeprefix("token ").strip()
         asked = run(shell, "ask.py", url)
         stranger = run(shell, "stranger_client.py", url, token)
+        openai_sdk = run(shell, "openai_sdk.py", url, token)
     assert (asked.returncode, asked.stdout, asked.stderr) == (0, done.stdout, "")
+    assert (openai_sdk.returncode, openai_sdk.stdout, openai_sdk.stderr) == (0, done.stdout, "")
     assert (stranger.returncode, stranger.stdout) == (0, "get_weather: 3 degrees and rain in Oslo\n"), stranger.stderr
 
 
@@ -56,7 +58,7 @@ def test_the_tools_file_works(shell: Shell) -> None:
 
 
 @requirement("examples:run")
-@pytest.mark.parametrize(("example", "lines"), [("ask.py", 19), ("stranger_client.py", 40)])
+@pytest.mark.parametrize(("example", "lines"), [("ask.py", 19), ("openai_sdk.py", 33), ("stranger_client.py", 40)])
 def test_the_examples_stay_small(example: str, lines: int) -> None:
     assert len((EXAMPLES / example).read_text().splitlines()) <= lines
 
@@ -71,6 +73,6 @@ def test_a_stranger_needs_the_standard_library_only() -> None:
 
 @requirement("examples:run")
 def test_every_example_is_tried_here() -> None:
-    tried_here = {"ask.py", "stranger_client.py", "tools.py"}
+    tried_here = {"ask.py", "openai_sdk.py", "stranger_client.py", "tools.py"}
     tried_in_test_kit = {"tiny_connector.py", "try_tiny_connector.py"}
     assert {file.name for file in EXAMPLES.glob("*.py")} == tried_here | tried_in_test_kit
