@@ -50,7 +50,10 @@ def options_of(kind: type[OptionsT], options: ConversationOptions, connector: st
         return kind.model_validate_json(options.connector_options_json or "{}")
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        name = ".".join(str(part) for part in first["loc"]) or "connector_options_json"
+        name = ".".join(str(part) for part in first["loc"])
+        if not name and first["type"] == "value_error":
+            raise InvalidArgument(f"connector '{connector}': {first['msg'].removeprefix('Value error, ')}") from None
+        name = name or "connector_options_json"
         known = ", ".join(sorted(kind.model_fields.keys() - {"kind"}))
         raise InvalidArgument(
             f"connector '{connector}': option '{name}': {first['msg']}; known options: {known}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import cast
 
-from harness.connector import Connector
+from harness.connector import Connector, TellsLogin
 from harness.contract.options import ConversationOptions
 from harness.errors import ConnectorUnavailable, HarnessError, InvalidArgument
 
@@ -72,7 +72,9 @@ class Registry:
         refusals: list[HarnessError] = []
         for name in (known for known in PREFERENCE if known in self.names()):
             try:
-                await self.connector(name).get_capabilities(options)
+                connector = self.connector(name)
+                await connector.get_capabilities(options)
+                await _check_login(name, connector, options)
             except HarnessError as error:
                 refusals.append(error)
             else:
@@ -81,3 +83,10 @@ class Registry:
         raise ConnectorUnavailable(
             f"no usable connector ({reasons}); shortest way to one: pip install 'level2-harness[claude]'"
         )
+
+
+async def _check_login(name: str, connector: Connector, options: ConversationOptions) -> None:
+    """One that is chosen by itself has to have credentials, where that can be told."""
+    login = await connector.login(options) if isinstance(connector, TellsLogin) else None
+    if login is not None and login.is_there is False:
+        raise ConnectorUnavailable(f"connector '{name}': {login.told}; {login.remedy}", reason="not_logged_in")

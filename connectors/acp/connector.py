@@ -22,9 +22,10 @@ from connectors.acp.argv import Launch, launch
 from connectors.acp.client_calls import NO_RIGHTS, ClientRights
 from connectors.acp.config import RESTRICTED_OPTIONS, AcpOptions, read_options
 from connectors.acp.installed import find_program
+from connectors.acp.login import login_of
 from connectors.acp.opening import ResumeFailed, Start, open_agent_session, server_of
 from connectors.acp.records import recorded_session
-from harness.connector import Session, SessionLog
+from harness.connector import Login, Session, SessionLog
 from harness.contract.capabilities import (
     InnerVersion,
     LlmCapabilities,
@@ -85,6 +86,11 @@ class AcpConnector(RecordedProcesses):
         self, options: ConversationOptions, delegation: Delegation, log: SessionLog
     ) -> AbstractAsyncContextManager[Session]:
         return self._open(options, delegation, log)
+
+    async def login(self, options: ConversationOptions) -> Login:
+        """Whether the agent of these options would find credentials."""
+        plan = self._plan(options)
+        return login_of(plan.agent, plan.launch.env)
 
     def check_delegation(self, options: ConversationOptions, delegation: Delegation) -> None:
         agent = _agent_of(read_options(options))

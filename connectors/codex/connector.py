@@ -36,8 +36,8 @@ from connectors.codex.thread import (
     dynamic_tools,
     thread_params,
 )
-from connectors.codex.versions import HOW_TO_INSTALL, MINIMUM, TESTED
-from harness.connector import Session, SessionLog
+from connectors.codex.versions import HOW_TO_INSTALL, HOW_TO_LOG_IN, MINIMUM, TESTED
+from harness.connector import Login, Session, SessionLog
 from harness.contract.capabilities import (
     CallIds,
     Denial,
@@ -85,6 +85,14 @@ class _Plan:
         return "read-only" if policy is not None and policy.mode == PolicyMode.READ_ONLY else self.codex.sandbox
 
     @property
+    def login(self) -> Login:
+        if login_of(self.codex, self.environ) == "key":
+            return Login(True, "a provider of your own" if self.codex.base_url else "an API key")
+        if user_login(self.environ) is not None:
+            return Login(True, "the login of 'codex login'")
+        return Login(False, "nobody is logged in", HOW_TO_LOG_IN)
+
+    @property
     def launch(self) -> Launch:
         return launch(str(self.program), self.codex, self.environ, self.home)
 
@@ -111,6 +119,9 @@ class CodexConnector(RecordedProcesses):
     async def get_capabilities(self, options: ConversationOptions) -> LlmCapabilities:
         plan = self._plan(options)
         version = await self._version(plan)
+        inner = InnerVersion(name="codex", version=version_text(version), tested=version in TESTED)
+        if plan.login.is_there is False:
+            raise not_logged_in(str(plan.program), inner)
         return LlmCapabilities(
             supports_tools=True,
             supports_parallel_tool_calls=True,
@@ -134,7 +145,7 @@ class CodexConnector(RecordedProcesses):
             streaming=Streaming.TOKEN,
             turn_options=["model", "output_schema_json"],
             reports_usage=True,
-            inner=InnerVersion(name="codex", version=version_text(version), tested=version in TESTED),
+            inner=inner,
         )
 
     def dry_run(self, options: ConversationOptions) -> Mapping[str, JsonValue]:
@@ -145,6 +156,10 @@ class CodexConnector(RecordedProcesses):
         self, options: ConversationOptions, delegation: Delegation, log: SessionLog
     ) -> AbstractAsyncContextManager[Session]:
         return self._open(options, delegation, log)
+
+    async def login(self, options: ConversationOptions) -> Login:
+        """Whether Codex would find credentials."""
+        return self._plan(options).login
 
     def check_delegation(self, options: ConversationOptions, delegation: Delegation) -> None:
         check_kept("codex", delegation, options.internal_tools, UNASKED)
@@ -182,7 +197,7 @@ class CodexConnector(RecordedProcesses):
         delegation = delegation or Delegation()
         opened = {"internal_tools": open_tools(delegation.request_policy, options.internal_tools)}
         environ = dict(self._environ)
-        plan = _Plan(
+        return _Plan(
             program=find_program(codex, environ),
             options=options.model_copy(update=opened),
             codex=codex,
@@ -192,9 +207,6 @@ class CodexConnector(RecordedProcesses):
             home=codex.home or platformdirs.user_state_path("level2-harness") / "codex-home",
             delegation=delegation,
         )
-        if login_of(codex, environ) == "user" and user_login(environ) is None:
-            raise not_logged_in()
-        return plan
 
 
 @asynccontextmanager

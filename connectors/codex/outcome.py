@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from connectors._json import JsonObject, number_in, object_in, plain_text_in
+from connectors.codex.versions import HOW_TO_LOG_IN
+from harness.contract.capabilities import InnerVersion
 from harness.contract.output import StopReason
 from harness.contract.usage import ModelUsage, UsageInfo
 from harness.contract.value import JsonValue
@@ -73,9 +75,11 @@ def _provider_error(text: str, code: str | None, status: int | None) -> HarnessE
     return ProviderError(text, reason=reason, status=status, provider_code=None if code == "other" else code)
 
 
-def not_logged_in() -> ConnectorUnavailable:
+def not_logged_in(program: str | None = None, inner: InnerVersion | None = None) -> ConnectorUnavailable:
+    """What is known of the program is told with it."""
+    told = {} if inner is None else {"peer": inner.name, "version": inner.version, "tested": inner.tested}
     return ConnectorUnavailable(
-        "Codex is not logged in; type: codex login, or set OPENAI_API_KEY", reason="not_logged_in"
+        f"Codex is not logged in; {HOW_TO_LOG_IN}", reason="not_logged_in", program=program, **told
     )
 
 

@@ -39,9 +39,11 @@ from connectors.copilot.agent import (
 )
 from connectors.copilot.argv import acp_launch, sdk_launch, session_params
 from connectors.copilot.config import RESTRICTED_OPTIONS, CopilotOptions, read_options
+from connectors.copilot.events import not_logged_in
 from connectors.copilot.installed import find_program
+from connectors.copilot.login import login_of
 from connectors.copilot.sdk_protocol import CopilotSdkProtocol, SdkOpening
-from harness.connector import Session, SessionLog
+from harness.connector import Login, Session, SessionLog
 from harness.contract.capabilities import (
     CallIds,
     Denial,
@@ -102,6 +104,8 @@ class CopilotConnector(RecordedProcesses):
         plan = self._plan(options)
         version = await self._version(plan)
         inner = InnerVersion(name="copilot", version=version_text(version), tested=version in TESTED)
+        if login_of(plan.copilot, plan.environ, plan.home).is_there is False:
+            raise not_logged_in(str(plan.program), inner)
         if _mode(plan, version) == "acp":
             acp_launch(str(plan.program), plan.copilot, options, plan.environ, plan.home)
             told = capabilities_of(COPILOT_ACP, options, inner)
@@ -121,6 +125,11 @@ class CopilotConnector(RecordedProcesses):
         self, options: ConversationOptions, delegation: Delegation, log: SessionLog
     ) -> AbstractAsyncContextManager[Session]:
         return self._open(options, delegation, log)
+
+    async def login(self, options: ConversationOptions) -> Login:
+        """Whether Copilot would find credentials."""
+        plan = self._plan(options)
+        return login_of(plan.copilot, plan.environ, plan.home)
 
     def check_delegation(self, options: ConversationOptions, delegation: Delegation) -> None:
         # which mode it will be is known when the version is: what holds in its ACP mode holds in both

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from connectors._json import JsonObject, number_in, plain_text_in
+from connectors.copilot.agent import HOW_TO_LOG_IN
+from harness.contract.capabilities import InnerVersion
 from harness.contract.usage import ModelUsage, UsageInfo, add_usage
 from harness.errors import ConnectorUnavailable, ContextOverflow, HarnessError, ProviderError
 from harness.turn.events import OutputProduced, notice
@@ -57,5 +59,9 @@ def usage_of(data: JsonObject, before: UsageInfo | None) -> UsageInfo | None:
     return add_usage(before, UsageInfo.model_validate({**figures, "by_model": by_model}))
 
 
-def not_logged_in(remedy: str) -> ConnectorUnavailable:
-    return ConnectorUnavailable(f"Copilot is not logged in; {remedy}", reason="not_logged_in")
+def not_logged_in(program: str | None = None, inner: InnerVersion | None = None) -> ConnectorUnavailable:
+    """What is known of the program is told with it."""
+    told = {} if inner is None else {"peer": inner.name, "version": inner.version, "tested": inner.tested}
+    return ConnectorUnavailable(
+        f"Copilot is not logged in; {HOW_TO_LOG_IN}", reason="not_logged_in", program=program, **told
+    )

@@ -15,7 +15,7 @@ from connectors._jsonrpc import METHOD_NOT_FOUND, Answered, Asked, JsonRpc, Noti
 from connectors._kept_policy import KeptPolicy
 from connectors._length_framer import framed
 from connectors.copilot import sdk_asks
-from connectors.copilot.agent import HOW_TO_INSTALL, HOW_TO_LOG_IN
+from connectors.copilot.agent import HOW_TO_INSTALL
 from connectors.copilot.events import not_logged_in
 from connectors.copilot.sdk_reader import SdkReader
 from harness.contract.content import ContentBlock, ImageBlock, TextBlock, text_of
@@ -235,7 +235,7 @@ class CopilotSdkProtocol:
             return
         text = answer.error.message
         if "auth" in text.lower() or "log in" in text.lower():
-            raise not_logged_in(HOW_TO_LOG_IN)
+            raise not_logged_in()
         raise PeerProtocolError(f"Copilot opened no session: {text}")
 
     def _handle(self, method: str, request_id: str, result: JsonObject) -> None:

@@ -235,7 +235,7 @@ def test_a_cli_that_cannot_be_used_is_one_line_with_the_remedy(shell: Shell, pro
 @live
 @requirement("cli:run:connector-choice")
 def test_the_first_usable_connector_is_named_with_the_reason(shell: Shell) -> None:
-    done = shell.run("run", "Go.", "--dry-run")
+    done = shell.run("run", "Go.", "--dry-run", ANTHROPIC_API_KEY="sk-made-up")
     assert (done.code, done.json["connector"]) == (0, "claude")
     assert done.err.startswith("harness: connector 'claude', the first usable one; --connector or HARNESS_CONNECTOR")
 

@@ -66,3 +66,25 @@ def test_every_connector_is_looked_at_and_fake_alone_is_not_enough(shell: Shell)
 @requirement("doctor:finds")
 def test_a_connector_that_needs_no_program_is_ready_by_name(shell: Shell) -> None:
     assert shell.run("doctor", "--connector", "fake").code == 0
+
+
+@requirement("doctor:finds", "agents:login")
+def test_agents_are_listed_one_by_one_with_version_login_and_remedy(shell: Shell) -> None:
+    programs = shell.directory / "agents"
+    programs.mkdir()
+    for name, version in {"codex": "0.171.0", "copilot": "1.0.102", "gemini": "0.99.0"}.items():
+        program = programs / name
+        program.write_text(f"#!/bin/sh\necho {version}\n")
+        program.chmod(0o700)
+    path = f"{programs}:/usr/bin:/bin"
+    found = {line["connector"]: line for line in shell.run("doctor", "-o", "json", PATH=path).lines}
+    assert "acp" not in found
+    told = {name: (found[name]["state"], found[name]["version"], found[name]["tested"]) for name in found}
+    assert told["codex"] == ("not_logged_in", "0.171.0", True)
+    assert told["copilot"] == ("not_logged_in", "1.0.102", True)
+    assert told["acp:gemini"] == ("not_logged_in", "0.99.0", False)
+    assert told["acp:opencode"][0] == "not_installed"
+    assert "type: copilot login" in found["copilot"]["problem"]
+    assert "type: npm install -g opencode-ai" in found["acp:opencode"]["problem"]
+    text = shell.run("doctor", PATH=path).out
+    assert all(line.startswith(name) for line, name in zip(text.splitlines(), found, strict=True))

@@ -18,7 +18,8 @@ from contract_tests.requirements import requirement
 from harness.contract import ConversationOptions
 from harness.registry import Registry
 
-OPTIONS = {"codex": {"key": "k", "base_url": "http://127.0.0.1:9/v1"}}
+PROVIDER = {"key": "k", "base_url": "http://127.0.0.1:9/v1"}
+OPTIONS = {"codex": PROVIDER, "copilot": PROVIDER}
 
 
 @requirement("agents:expected")
@@ -36,7 +37,8 @@ async def test_a_connector_promises_exactly_what_was_seen_of_its_agent(row: str,
             "copilot": CopilotConnector(environ),
         }
     )
-    chosen = ConversationOptions(connector=row, connector_options_json=json.dumps(OPTIONS.get(name, {})))
+    given = json.dumps(OPTIONS.get(name, {}))
+    chosen = ConversationOptions(connector=row, model="m", connector_options_json=given)
     connector, options = registry.resolve(chosen)
     told: dict[str, Any] = (await connector.get_capabilities(options)).model_dump(mode="json")
     expected = EXPECTED[row]

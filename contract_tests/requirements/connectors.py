@@ -123,6 +123,7 @@ CONNECTORS = (
     Requirement("acp:client:terminals", "An agent's commands are approved, limited, and end with us.", "issue 6, 1"),
     Requirement("acp:killed", "After a kill an open call is what the agent's recording says.", "issue 6, 5"),
     Requirement("acp:cancel", "A cancel comes first and closes all that an agent has asked.", "contract 5"),
+    Requirement("agents:login", "Whether an agent is logged in is told without traffic or secrets.", "issue 6, show"),
     Requirement("agents:policy:kept", "A delegated policy is kept to the letter; the rest arrives.", "issue 6, 1"),
     Requirement("agents:reaped", "What a killed harness left of an agent is ended at the next start.", "R-C6"),
     Requirement("agents:policy:refused", "A rule that cannot be kept is refused by its name.", "issue 6, 1"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 import anyio
@@ -16,7 +16,7 @@ from harness.cli.terminal import printable
 from harness.cli.values import pairs
 from harness.connector import Connector, DryRun, TellsLogin
 from harness.contract.options import ConversationOptions
-from harness.errors import ConnectorUnavailable, HarnessError
+from harness.errors import ConnectorUnavailable, HarnessError, InvalidArgument
 from harness.registry import Registry
 from harness.testing import canary
 from harness.testing.rows import ROWS
@@ -46,8 +46,9 @@ class Finding:
 def run_doctor(names: Sequence[str], options: Sequence[str], output: DoctorOutput, *, verbose: bool) -> None:
     set_up_logs(verbose=verbose)
     findings = anyio.run(_look, names, pairs(options))
+    width = max(len(finding.connector) for finding in findings)
     for finding in findings:
-        text = json.dumps(asdict(finding), ensure_ascii=False) if output == DoctorOutput.JSON else _text(finding)
+        text = json.dumps(asdict(finding), ensure_ascii=False) if output == DoctorOutput.JSON else _text(finding, width)
         typer.echo(text)
     usable = [finding for finding in findings if finding.state == READY and finding.connector not in _ONLY_BY_NAME]
     is_well = all(finding.state == READY for finding in findings) if names else bool(usable)
@@ -56,7 +57,14 @@ def run_doctor(names: Sequence[str], options: Sequence[str], output: DoctorOutpu
 
 async def _look(names: Sequence[str], options: Mapping[str, Any]) -> list[Finding]:
     registry = Registry()
-    return [await _look_at(registry, name, options) for name in names or registry.names()]
+    found: list[Finding] = []
+    for name in names or registry.names():
+        finding = await _look_at(registry, name, options)
+        # what is nothing without a variant is looked at in all of them
+        is_open = finding.state == InvalidArgument.code and not names
+        variants = list(registry.connector(name).variants) if is_open else []
+        found += [await _look_at(registry, f"{name}:{variant}", options) for variant in variants] or [finding]
+    return found
 
 
 async def _look_at(registry: Registry, name: str, options: Mapping[str, Any]) -> Finding:
@@ -71,7 +79,8 @@ async def _look_at(registry: Registry, name: str, options: Mapping[str, Any]) ->
     except ConnectorUnavailable as error:
         state = str(error.detail.get("reason", error.code))
         is_missing = state == "not_logged_in"
-        return Finding(name, state, logged_in=False if is_missing else None, problem=error.message)
+        told = {key: error.detail[key] for key in ("peer", "version", "tested", "program") if key in error.detail}
+        return replace(Finding(name, state, logged_in=False if is_missing else None, problem=error.message), **told)
     except HarnessError as error:
         return Finding(name, _state_of(error), problem=error.message)
     inner = capabilities.inner
@@ -110,7 +119,7 @@ async def _canary(name: str, connector: Connector, options: Mapping[str, Any]) -
     return "passed" if verdict.passed else f"fell: {verdict.because}"
 
 
-def _text(finding: Finding) -> str:
+def _text(finding: Finding, width: int) -> str:
     about = [
         " ".join(part for part in (finding.peer, finding.version) if part),
         "" if finding.tested is None else "tested" if finding.tested else "not among the tested versions",
@@ -119,4 +128,6 @@ def _text(finding: Finding) -> str:
         "" if finding.canary is None else f"canary: {finding.canary}",
         finding.problem or "",
     ]
-    return printable(f"{finding.connector:10} {finding.state:14} {'; '.join(part for part in about if part)}".rstrip())
+    return printable(
+        f"{finding.connector:{width}} {finding.state:14} {'; '.join(part for part in about if part)}".rstrip()
+    )
