@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from contract_tests.cli.command import Shell
 from contract_tests.requirements import requirement
 
@@ -21,6 +23,25 @@ def test_recordings_are_played_without_a_cli(shell: Shell) -> None:
     done = shell.run("verify", "--replay", "--connector", "claude", "--scenario", "approval-denied")
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1] == "claude (claude-code 2.1.332) keeps the contract in 1 scenario(s)"
+
+
+@requirement("verify:command")
+def test_recordings_of_providers_are_played_without_one(shell: Shell) -> None:
+    done = shell.run("verify", "--replay", "--scenario", "tool-error", "--connector", "openai", "--connector", "ollama")
+    assert done.code == 0, done.err
+    told = [line for line in done.out.splitlines() if "keeps the contract" in line]
+    assert told == [
+        "openai (compatible responses) keeps the contract in 1 scenario(s)",
+        "ollama (ollama 0.33.0) keeps the contract in 1 scenario(s)",
+    ]
+
+
+@requirement("verify:command")
+def test_what_a_connector_says_to_its_provider_is_recorded(shell: Shell, tmp_path: Path) -> None:
+    done = shell.run("record", "--connector", "anthropic", "--scenario", "no-tool", "--to", str(tmp_path))
+    assert (done.code, done.out) == (0, f"{tmp_path / 'no-tool.jsonl'}\n"), done.err
+    refused = shell.run("record", "--connector", "anthropic", "--scenario", "budget", "--to", str(tmp_path))
+    assert (refused.code, "is not recorded: refused: reports_cost" in refused.err) == (1, True), refused.err
 
 
 @requirement("verify:command")

@@ -1,4 +1,4 @@
-"""`harness record`: writes down what a CLI and its connector say. This file only says what may be typed."""
+"""`harness record`: writes down what a peer and its connector say. This file only says what may be typed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ EXAMPLES = """\b
 Examples:
   harness record --connector claude --scenario one-call
   harness record --connector claude --all -O command=/opt/claude/2.1.197/claude
+  harness record --connector openai --all
 """
 
 
 def record(
-    connector: Annotated[str, typer.Option(envvar="HARNESS_CONNECTOR", help="Whose CLI: claude ...")],
+    connector: Annotated[str, typer.Option(envvar="HARNESS_CONNECTOR", help="Whose peer: claude, openai:chat ...")],
     scenario: Annotated[list[str] | None, typer.Option(metavar="NAME", help="What is played. Repeatable.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every scenario.")] = False,
     option: Annotated[
@@ -23,13 +24,14 @@ def record(
         typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
     ] = None,
     to: Annotated[
-        Path | None, typer.Option(metavar="DIRECTORY", help="By default fixtures/<connector>/<version of the CLI>.")
+        Path | None, typer.Option(metavar="DIRECTORY", help="By default fixtures/<connector>/<version of the peer>.")
     ] = None,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
 ) -> None:
-    """Record the traffic of an installed CLI against a scripted model.
+    """Record what a connector and its peer say before a scripted model: pipes, HTTP, and a CLI's requests to us.
 
-    Paths, ids and times are taken out, so that two recordings differ only where the CLI does.
+    Keys, paths, ids and times are taken out, so that two recordings differ only where the peer does. Each recording is
+    played once before it is kept. Exit code 1: one does not repeat itself.
     """
     from harness.cli.recording import run_record
 
