@@ -71,5 +71,36 @@ OPENAI_SURFACE = (
     ),
     Requirement("openai:parallel", "Calls of one message come together, or one by one if the client asks.", "R-M7"),
     Requirement("openai:claude", "The openai package runs tool loops with the real Claude CLI.", "issue 9"),
+    Requirement(
+        "responses:tool-loop",
+        "A tool loop over the Responses API is one peer and one turn, with the history or by the response's id.",
+        "issue 9, 1",
+    ),
+    Requirement(
+        "responses:previous", "A response is continued by its id once, as long as it is the last one.", "issue 9, 1"
+    ),
+    Requirement(
+        "responses:conversations",
+        "Histories of items lead to their conversation, and edited ones to a new one.",
+        "issue 9, 1",
+    ),
+    Requirement(
+        "responses:events",
+        "A stream has the API's events in its order, and ends with what comes in one piece.",
+        "issue 9, 1",
+    ),
+    Requirement("responses:ends", "Every end of a turn, its usage and its error have the API's shape.", "issue 9, 1"),
+    Requirement(
+        "responses:meaning", "What would change the answer is refused, and ignored hints are named.", "issue 9, 1"
+    ),
+    Requirement("responses:content", "Every item and part arrives as it is, or is refused by its place.", "contract 3"),
+    Requirement("responses:tools", "Tools in namespaces are called under their client's names.", "issue 9, 1"),
+    Requirement("responses:structured", "A text format reaches the connector, and the text is that JSON.", "issue 9, 1"),
+    Requirement("responses:retry", "A repeated request joins or gets the same response.", "issue 9, 1"),
+    Requirement(
+        "responses:stacking", "Our connector `openai` keeps the contract on our own Responses API.", "issue 9, 7"
+    ),
+    Requirement("responses:codex", "The real Codex works with any connector as its model.", "issue 9"),
+    Requirement("responses:claude", "A tool loop over the Responses API is one real Claude CLI.", "issue 9"),
     Requirement("R-M11", "The OpenAI surface hands the client's tools to the agent, many clients at a time.", "R-M11"),
 )

@@ -6,7 +6,7 @@ Order and members are those of the `openai` package's types, which `contract_tes
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Literal, TypeAlias, cast
 
@@ -89,6 +89,8 @@ class ResponseEvents:
             case ReplyEnded(end=end, usage=usage):
                 reason = INCOMPLETE.get(end)
                 status: Status = "completed" if reason is None else "incomplete"
+                if not self._told():  # a history without any word of the agent would not lead back here
+                    yield from self._begin("message", None)
                 yield from self._close(status)
                 response = response_object(self._request, self._reply, status, self._told(), reason=reason, usage=usage)
                 yield self._event(f"response.{status}", response=response)
@@ -100,16 +102,17 @@ class ResponseEvents:
     def _more(self, part: TextPart | ThinkingPart) -> Iterator[Event]:
         kind: _Kind = "message" if isinstance(part, TextPart) else "reasoning"
         if self._open is None or (self._open.kind, self._open.source) != (kind, part.item_id):
-            self._gaps.append(part)
-            if part.text.isspace():  # behind an item that is closed already: it belongs to the next one
+            if part.text.isspace():  # behind an item that is closed already: the next one begins with it
+                self._gaps.append(part)
                 return
             yield from self._close("completed")
-            yield from self._begin(kind, part.item_id)
-            held, self._gaps = self._gaps, [one for one in self._gaps if type(one) is not type(part)]
-            part = replace(part, text="".join(one.text for one in held if type(one) is type(part)))
+            item = yield from self._begin(kind, part.item_id)
+            item.gap = "".join(gap.text for gap in self._gaps if type(gap) is type(part))
+            self._gaps = [gap for gap in self._gaps if type(gap) is not type(part)]
+            part = replace(part, text=item.gap + part.text)
         yield from self._grow(part.text)
 
-    def _begin(self, kind: _Kind, source: str | None) -> Iterator[Event]:
+    def _begin(self, kind: _Kind, source: str | None) -> Generator[Event, None, SaidItem]:
         self._open = item = SaidItem(kind, self._id("msg" if kind == "message" else "rs"), len(self._output), source)
         self._output.append(item)
         yield self._event("response.output_item.added", output_index=item.index, item=item.object())
@@ -117,6 +120,7 @@ class ResponseEvents:
             yield self._event("response.content_part.added", **_place(item), part=text_part(""))
         else:
             yield self._event("response.reasoning_summary_part.added", **_place(item), part=summary_part(""))
+        return item
 
     def _grow(self, text: str) -> Iterator[Event]:
         assert self._open is not None
@@ -144,9 +148,12 @@ class ResponseEvents:
         if self._open is not None and self._open.source == source:
             yield from self._close("incomplete")
         self._gaps = [gap for gap in self._gaps if gap.item_id != source]
-        for item in self._output:
-            if not isinstance(item, dict) and item.source == source:
-                item.is_discarded = True
+        said = [item for item in self._output if isinstance(item, SaidItem)]
+        for item in (one for one in said if one.source == source and not one.is_discarded):
+            item.is_discarded = True
+            before = [one for one in said[: said.index(item)] if one.kind == item.kind and not one.is_discarded]
+            if before:  # only in the response that counts: as it was streamed, the text has this gap already
+                before[-1].pieces.append(item.gap)
 
     def _call(self, call: ToolCall) -> Iterator[Event]:
         item_id, index = self._id("fc"), len(self._output)

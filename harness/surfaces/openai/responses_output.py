@@ -35,6 +35,8 @@ class SaidItem:
     """The agent's item that it shows."""
     pieces: list[str] = field(default_factory=list[str])
     status: Status = "in_progress"
+    gap: str = ""
+    """White space that its text begins with and that belongs behind the item before it."""
     is_discarded: bool = False
 
     @property
@@ -45,7 +47,8 @@ class SaidItem:
         if self.kind == "reasoning":
             summary: list[JsonValue] = [summary_part(self.text)] if self.pieces else []
             return {"id": self.item_id, "type": "reasoning", "summary": summary}
-        content: list[JsonValue] = [text_part(self.text)] if self.pieces else []
+        has_begun = self.pieces or self.status != "in_progress"
+        content: list[JsonValue] = [text_part(self.text)] if has_begun else []
         return {
             "id": self.item_id,
             "type": "message",

@@ -24,6 +24,7 @@ _WORDS = {
     "output_schema_json": "text.format",
     "effort": "reasoning.effort",
     "parallel_calls": "parallel_tool_calls",
+    "system_prompt": "instructions",
 }
 _REFUSED = {
     "background": "a reply is told to who waits for it; stay connected, 'stream' keeps the line busy",
