@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import anyio
@@ -167,3 +168,30 @@ async def test_arguments_in_a_history_may_be_nested_as_deeply_as_a_model_likes()
 
     assert heard.message.content == "Hello."
     assert place.connector.opened[0].history[1].tool_calls[0].arguments_json == deep
+
+
+@requirement("surfaces:odd-bodies")
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("odd", ['{"n":NaN}', '{"n":1e999}', "[" * 3000 + "]" * 3000])
+async def test_arguments_that_are_no_json_for_a_client_are_told_as_text(odd: str, stream: bool) -> None:
+    body = {
+        "model": "fake",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "Go."}],
+        "tools": [{"name": "weather", "input_schema": {"type": "object"}}],
+        "stream": stream,
+    }
+    with anyio.fail_after(20):
+        async with (
+            open_server([[{"calls": [{"name": "weather", "arguments_json": odd, "id": "x"}]}]]) as server,
+            client_of(server) as client,
+        ):
+            told = await client.post(MESSAGES, json=body)
+
+    assert told.status_code == 200
+    if stream:
+        events = [json.loads(line[6:]) for line in told.text.splitlines() if line.startswith("data: ")]
+        given = json.loads("".join(one.get("delta", {}).get("partial_json", "") for one in events))
+    else:
+        [given] = [block["input"] for block in told.json()["content"]]
+    assert given == {"input": odd}

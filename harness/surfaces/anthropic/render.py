@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from harness.contract.tools import ToolCall
 from harness.contract.usage import UsageInfo
 from harness.contract.value import JsonValue
+from harness.errors import InvalidArgument
 from harness.surfaces.anthropic.errors import error_body
 from harness.surfaces.anthropic.request import MessagesRequest
 from harness.surfaces.compatible.exchange import (
@@ -25,6 +26,7 @@ from harness.surfaces.compatible.exchange import (
     ThinkingPart,
 )
 from harness.surfaces.compatible.reply import WholeReply
+from harness.wire.json_text import read_plain
 from harness.wire.sse import encode_event
 
 _SIGNATURE = "aGFybmVzcw=="
@@ -124,8 +126,8 @@ def _call_block(call: ToolCall, request: MessagesRequest) -> dict[str, JsonValue
 def _input_json(arguments_json: str) -> str:
     """As the model wrote it, where that is an object; this API has no word for anything else."""
     try:
-        given = json.loads(arguments_json or "{}")
-    except ValueError:
+        given = read_plain((arguments_json or "{}").encode("utf-8", "surrogatepass"), "it", finite=True)
+    except InvalidArgument:
         given = arguments_json
     return (arguments_json or "{}") if isinstance(given, dict) else json.dumps({"input": given})
 
