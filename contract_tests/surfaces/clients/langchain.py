@@ -14,6 +14,7 @@ from contract_tests.surfaces.clients.lines import DESCRIPTION, INSTRUCTIONS, Lin
 
 class LangChain:
     uses_responses = False
+    goes_on_by_id = False
 
     def __init__(self, line: Line) -> None:
         self._client = line.openai_client()
@@ -27,6 +28,7 @@ class LangChain:
             api_key=line.key,  # type: ignore[arg-type]
             base_url=f"{line.url}/openai/v1",
             use_responses_api=self.uses_responses,
+            use_previous_response_id=self.goes_on_by_id,
         )
         self._model = chat.bind_tools([self._tool])
 
@@ -55,3 +57,13 @@ class LangChain:
             if chunk.text:
                 pieces.append(chunk.text)
         return whole
+
+
+class LangChainResponses(LangChain):
+    uses_responses = True
+
+
+class LangChainById(LangChainResponses):
+    """It sends what is new and names the response before."""
+
+    goes_on_by_id = True

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import openai
-from agents import Agent, Model, OpenAIChatCompletionsModel, RunConfig, Runner, function_tool
+from agents import Agent, Model, OpenAIChatCompletionsModel, OpenAIProvider, RunConfig, Runner, function_tool
 
 from contract_tests.surfaces.clients.lines import INSTRUCTIONS, Line, Said
 
@@ -43,6 +43,30 @@ class OpenAiAgents:
 
     async def close(self) -> None:
         await self._client.close()
+
+
+class OpenAiAgentsResponses(OpenAiAgents):
+    """As it is by default."""
+
+    def _model(self, name: str, client: openai.AsyncOpenAI) -> Model:
+        return OpenAIProvider(openai_client=client).get_model(name)
+
+
+class OpenAiAgentsById(OpenAiAgentsResponses):
+    """It sends what is new and names the response before; that id is all of the history."""
+
+    async def ask(self, prompt: str, history: Sequence[Any] = (), *, streams: bool = False) -> Said:
+        kept: dict[str, Any] = {
+            "previous_response_id": history[0] if history else None,
+            "auto_previous_response_id": True,
+            "run_config": QUIET,
+        }
+        if not streams:
+            done = await Runner.run(self._agent, prompt, **kept)
+            return Said(done.final_output, [done.last_response_id])
+        running = Runner.run_streamed(self._agent, prompt, **kept)
+        pieces = [text async for event in running.stream_events() if (text := text_in(event))]
+        return Said(running.final_output, [running.last_response_id], pieces)
 
 
 def text_in(event: Any) -> str:

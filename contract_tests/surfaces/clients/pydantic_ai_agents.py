@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic_ai import Agent, AgentRunResultEvent, PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
 from pydantic_ai.models import Model
-from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel, OpenAIResponsesModelSettings
 from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.settings import ModelSettings
 
 from contract_tests.surfaces.clients.lines import INSTRUCTIONS, Line, Said
 
@@ -17,10 +18,14 @@ class PydanticAi:
     def __init__(self, line: Line) -> None:
         self._client = line.openai_client()
         model = self._model(line.model, OpenAIProvider(openai_client=self._client))
-        self._agent = Agent(model, instructions=INSTRUCTIONS, tools=[line.weather.tool()])
+        tools = [line.weather.tool()]
+        self._agent = Agent(model, instructions=INSTRUCTIONS, tools=tools, model_settings=self._settings())
 
     def _model(self, name: str, provider: OpenAIProvider) -> Model:
         return OpenAIChatModel(name, provider=provider)
+
+    def _settings(self) -> ModelSettings | None:
+        return None
 
     async def ask(self, prompt: str, history: Sequence[Any] = (), *, streams: bool = False) -> Said:
         if not streams:
@@ -50,3 +55,15 @@ class PydanticAi:
 
     async def close(self) -> None:
         await self._client.close()
+
+
+class PydanticAiResponses(PydanticAi):
+    def _model(self, name: str, provider: OpenAIProvider) -> Model:
+        return OpenAIResponsesModel(name, provider=provider)
+
+
+class PydanticAiById(PydanticAiResponses):
+    """It sends what is new and names the response before."""
+
+    def _settings(self) -> ModelSettings:
+        return OpenAIResponsesModelSettings(openai_previous_response_id="auto")

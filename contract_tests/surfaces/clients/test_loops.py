@@ -11,11 +11,15 @@ from typing import Any
 import anyio
 import pytest
 
-from contract_tests.connectors.claude.cli import has_cli
 from contract_tests.connectors.processes import until_gone
-from contract_tests.peers_installed import needs_peer
 from contract_tests.requirements import requirement
-from contract_tests.surfaces.clients.libraries import LIBRARIES
+from contract_tests.surfaces.clients.libraries import (
+    BY_ID,
+    LIBRARIES,
+    every_pair,
+    every_pair_by_id,
+    every_pair_some_always,
+)
 from contract_tests.surfaces.clients.lines import Meeting, Place, Weather, open_place
 from harness.contract import ConversationInfo
 from harness.scripted_model import ReceivedRequest
@@ -29,23 +33,6 @@ TWO_CITIES = [
 ]
 WELCOME = {"text": "You are welcome."}
 QUESTION = "How is the weather?"
-
-_no_claude = pytest.mark.skipif(not has_cli(), reason="no Claude CLI here: install the extra 'claude'")
-every_library = pytest.mark.parametrize("library", LIBRARIES)
-every_agent = pytest.mark.parametrize(
-    "agent",
-    [
-        pytest.param("claude", marks=[pytest.mark.all_live, _no_claude]),
-        pytest.param("copilot:sdk", marks=needs_peer("copilot")),
-    ],
-)
-every_agent_claude_always = pytest.mark.parametrize(
-    "agent",
-    [
-        pytest.param("claude", marks=[pytest.mark.live, _no_claude]),
-        pytest.param("copilot:sdk", marks=needs_peer("copilot")),
-    ],
-)
 
 
 def words(request: ReceivedRequest) -> list[str]:
@@ -80,8 +67,7 @@ async def only_conversation(place: Place) -> ConversationInfo:
 
 
 @requirement("clients:loop")
-@every_library
-@every_agent
+@every_pair
 async def test_a_loop_and_the_next_message_are_one_conversation(library: str, agent: str, tmp_path: Path) -> None:
     async with open_place(LIBRARIES[library], agent, [*ONE_CITY, WELCOME], tmp_path) as place:
         user, line = place.user()
@@ -98,8 +84,7 @@ async def test_a_loop_and_the_next_message_are_one_conversation(library: str, ag
 
 
 @requirement("clients:loop", "clients:stream")
-@every_library
-@every_agent_claude_always
+@every_pair_some_always
 async def test_parallel_calls_are_streamed_and_each_runs_once(library: str, agent: str, tmp_path: Path) -> None:
     async with open_place(LIBRARIES[library], agent, [*TWO_CITIES, WELCOME], tmp_path) as place:
         user, line = place.user()
@@ -121,9 +106,28 @@ async def test_parallel_calls_are_streamed_and_each_runs_once(library: str, agen
     }
 
 
+@requirement("clients:loop")
+@pytest.mark.parametrize("streams", [False, True])
+@every_pair_by_id
+async def test_a_loop_without_its_history_goes_on_by_id(
+    library: str, agent: str, streams: bool, tmp_path: Path
+) -> None:
+    async with open_place(BY_ID[library], agent, [*TWO_CITIES, WELCOME], tmp_path) as place:
+        user, line = place.user()
+        answer = await user.ask(QUESTION, streams=streams)
+        after = await user.ask("Thanks.", answer.history, streams=streams)
+        conversation = await only_conversation(place)
+        requests = place.agent.model.requests
+
+    assert (answer.text, after.text) == ("Oslo: rain in Oslo, Rome: rain in Rome.", "You are welcome.")
+    assert sorted(line.weather.asked) == ["Oslo", "Rome"]
+    assert line.conversations == [conversation.conversation_id] * 3
+    assert len(requests) == 3
+    assert is_one_history(requests)
+
+
 @requirement("clients:cancel")
-@every_library
-@every_agent
+@every_pair
 async def test_to_leave_a_stream_ends_the_agent(library: str, agent: str, tmp_path: Path) -> None:
     script = [{"text": ["One ", "two"], "hang": True}, WELCOME]
     settings = CompatibleSettings(stream_grace_seconds=0.1)
@@ -140,8 +144,7 @@ async def test_to_leave_a_stream_ends_the_agent(library: str, agent: str, tmp_pa
 
 
 @requirement("clients:cancel")
-@every_library
-@every_agent
+@every_pair
 async def test_to_cancel_the_task_ends_the_agent(library: str, agent: str, tmp_path: Path) -> None:
     settings = CompatibleSettings(grace_seconds=0.1)
     async with open_place(LIBRARIES[library], agent, [{"text": "One", "hang": True}], tmp_path, settings) as place:
@@ -155,8 +158,7 @@ async def test_to_cancel_the_task_ends_the_agent(library: str, agent: str, tmp_p
 
 
 @requirement("clients:retry")
-@every_library
-@every_agent
+@every_pair
 async def test_a_client_that_loses_patience_and_tries_again_gets_the_answer(
     library: str, agent: str, tmp_path: Path
 ) -> None:
@@ -176,8 +178,7 @@ async def test_a_client_that_loses_patience_and_tries_again_gets_the_answer(
 
 
 @requirement("clients:users")
-@every_library
-@every_agent
+@every_pair
 async def test_two_users_with_the_same_words_have_an_agent_each(library: str, agent: str, tmp_path: Path) -> None:
     """They talk at the same time: each calls its tool before either has a result."""
     script = [{"calls": [call("get_weather", f"c{number}", city="Oslo")]} for number in (1, 2)]
@@ -204,8 +205,7 @@ async def test_two_users_with_the_same_words_have_an_agent_each(library: str, ag
 
 
 @requirement("clients:regenerated")
-@every_library
-@every_agent
+@every_pair
 async def test_a_message_asked_again_is_a_conversation_that_knows_the_history(
     library: str, agent: str, tmp_path: Path
 ) -> None:
