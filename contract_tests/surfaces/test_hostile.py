@@ -14,6 +14,7 @@ from contract_tests.requirements import requirement
 from contract_tests.surfaces.http import client_of
 from contract_tests.surfaces.mcp_server.clients import OFFER
 from contract_tests.surfaces.openai_api.chat import open_place
+from harness.errors import ConfigError
 from harness.settings import Rights
 from harness.surfaces.compatible.settings import CompatibleSettings
 from harness.surfaces.mcp_server.http import mcp_dialect
@@ -195,3 +196,27 @@ async def test_arguments_that_are_no_json_for_a_client_are_told_as_text(odd: str
     else:
         [given] = [block["input"] for block in told.json()["content"]]
     assert given == {"input": odd}
+
+
+@requirement("openai:ends")
+@pytest.mark.parametrize("base", ["", "/v1", "/openai", "/anthropic/v1"])
+async def test_a_client_with_a_wrong_base_url_is_told_the_right_one(base: str) -> None:
+    async with open_place([HELLO]) as place:
+        url = place.server.url
+        with pytest.raises(openai.NotFoundError, match=f"{url}/openai/v1'"):
+            await place.client(base_url=url + base).chat.completions.create(
+                model="fake", messages=[{"role": "user", "content": "Go."}]
+            )
+        async with client_of(place.server) as client:
+            told = await client.post(f"{base}/v1/messages", json={})
+
+    assert told.status_code == 404
+    assert f"{url}/anthropic'" in told.json()["error"]["message"]
+
+
+@requirement("R-K3")
+@pytest.mark.parametrize("origin", ["*", "null", "evil", "http://127.0.0.1:8900/", "HTTP://a.example", ""])
+async def test_an_origin_that_no_page_has_is_refused_at_the_start(origin: str) -> None:
+    with pytest.raises(ConfigError, match="is no origin of a page"):
+        async with open_server([HELLO], allowed_origins=[origin]):
+            raise AssertionError("it started")

@@ -83,8 +83,14 @@ def base_urls(url: str) -> dict[str, str]:
 async def _answer_routing_error(dialects: Sequence[Dialect], http_request: Request, error: Exception) -> Response:
     """What Starlette itself refuses: unknown paths and methods."""
     assert isinstance(error, HTTPException)
-    message = f"no '{http_request.method} {http_request.url.path}' here; '/openapi.json' lists what there is"
-    return dialect_for(http_request.url.path, dialects).refusal(InvalidArgument(message), error.status_code)
+    path = http_request.url.path
+    nothing = f"no '{http_request.method} {path}' here"
+    meant = next((dialect for dialect in dialects if path.endswith(dialect.asked)), None)
+    if meant is not None and error.status_code == 404:
+        url = str(http_request.base_url).rstrip("/") + meant.prefix
+        return meant.refusal(InvalidArgument(f"{nothing}; the base URL of {meant.clients} clients is '{url}'"), 404)
+    message = f"{nothing}; '/openapi.json' lists what there is"
+    return dialect_for(path, dialects).refusal(InvalidArgument(message), error.status_code)
 
 
 async def _health(http_request: Request) -> Response:

@@ -39,6 +39,8 @@ class Dialect:
 
     clients: str | None = None
     """Whose clients take the prefix for their base URL; `harness serve` tells it."""
+    asked: tuple[str, ...] = ()
+    """Ends of paths that only these clients ask for: elsewhere they have another base URL, and are told this one."""
     described: Callable[[], OpenApiPart] | None = None
     """What `/openapi.json` says about it beside the native operations."""
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Collection, Generator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import anyio
 import uvicorn
@@ -62,10 +63,12 @@ async def serve(
     listener; the harness is its owner's, who closes it afterwards.
 
     Raises:
-        ConfigError: the address cannot be used, or is reachable from outside while no token was given.
+        ConfigError: the address cannot be used, or is reachable from outside while no token was given; or an origin
+            that no page has.
     """
     if not tokens and not is_loopback(host):
         raise ConfigError(f"host '{host}' can be reached from outside: give a token, by a token file", key="host")
+    _check_origins(allowed_origins)
     tokens = tuple(tokens) or (local_token(),)
     waiters = Waiters()
     served = Served(
@@ -95,6 +98,15 @@ async def serve(
             async with _running(app, listener, waiters):
                 yield Server(url, tokens, waiters)
             group.cancel_scope.cancel()
+
+
+def _check_origins(origins: Collection[str]) -> None:
+    """One that no browser would send never fits, and nobody would know why."""
+    for origin in origins:
+        parts = urlsplit(origin)
+        if not parts.hostname or origin != f"{parts.scheme}://{parts.netloc}".lower():
+            message = f"'{origin}' is no origin of a page; it looks like http://127.0.0.1:8900, without a path"
+            raise ConfigError(message, key="allowed_origins")
 
 
 def connectors_of(names: Sequence[str]) -> tuple[ConnectorInfo, ...]:

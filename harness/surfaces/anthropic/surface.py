@@ -48,7 +48,15 @@ def _routes(served: Served, group: TaskGroup) -> Sequence[Route]:
     ]
 
 
-ANTHROPIC = Dialect(PREFIX, _routes, refusal, secret_of=_secret_of, without_token=_is_knock, clients="anthropic")
+ANTHROPIC = Dialect(
+    PREFIX,
+    _routes,
+    refusal,
+    secret_of=_secret_of,
+    without_token=_is_knock,
+    clients="anthropic",
+    asked=("/messages", "/messages/count_tokens"),
+)
 
 
 class _Desk(Desk):

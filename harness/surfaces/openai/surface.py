@@ -94,4 +94,4 @@ def _json(value: JsonValue) -> Response:
     return Response(json.dumps(value), media_type=JSON_TYPE)
 
 
-OPENAI = Dialect(PREFIX, _routes, refusal, clients="openai")
+OPENAI = Dialect(PREFIX, _routes, refusal, clients="openai", asked=("/chat/completions", "/responses"))
