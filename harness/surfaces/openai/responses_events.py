@@ -6,9 +6,8 @@ Order and members are those of the `openai` package's types, which `contract_tes
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator
-from dataclasses import replace
-from typing import Literal, TypeAlias, cast
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, TypeAlias, cast
 
 from harness.contract.tools import ToolCall
 from harness.contract.value import JsonValue
@@ -24,9 +23,12 @@ from harness.surfaces.compatible.exchange import (
 from harness.surfaces.compatible.reply import Reply
 from harness.surfaces.openai.responses_output import (
     INCOMPLETE,
+    Output,
+    Piece,
     SaidItem,
     Status,
     call_object,
+    counted_output,
     response_object,
     summary_part,
     text_part,
@@ -68,12 +70,12 @@ class ResponseEvents:
         self._request = request
         self._reply = reply
         self._number = 0
-        self._output: list[SaidItem | dict[str, JsonValue]] = []
+        self._output: Output = []
         self._open: SaidItem | None = None
-        self._gaps: list[TextPart | ThinkingPart] = []
+        self._gaps: dict[_Kind, list[Piece]] = {"message": [], "reasoning": []}
 
     def opening(self) -> Iterator[Event]:
-        begun = response_object(self._request, self._reply, "in_progress", [])
+        begun = self._response("in_progress")
         yield self._event("response.created", response=begun)
         yield self._event("response.in_progress", response=begun)
 
@@ -89,42 +91,46 @@ class ResponseEvents:
             case ReplyEnded(end=end, usage=usage):
                 reason = INCOMPLETE.get(end)
                 status: Status = "completed" if reason is None else "incomplete"
-                if not self._told():  # a history without any word of the agent would not lead back here
-                    yield from self._begin("message", None)
+                yield from self._silence()
                 yield from self._close(status)
-                response = response_object(self._request, self._reply, status, self._told(), reason=reason, usage=usage)
+                response = self._response(status, reason=reason, usage=usage)
                 yield self._event(f"response.{status}", response=response)
             case ReplyFailed(error=error):
                 yield from self._close("incomplete")
-                response = response_object(self._request, self._reply, "failed", self._told(), error=error)
+                response = self._response("failed", error=error)
                 yield self._event("response.failed", response=response)
 
     def _more(self, part: TextPart | ThinkingPart) -> Iterator[Event]:
         kind: _Kind = "message" if isinstance(part, TextPart) else "reasoning"
+        piece = Piece(part.text, part.item_id)
         if self._open is None or (self._open.kind, self._open.source) != (kind, part.item_id):
-            if part.text.isspace():  # behind an item that is closed already: the next one begins with it
-                self._gaps.append(part)
+            if part.text.isspace() and any(one.counts and one.source == part.item_id for one in self._pieces(kind)):
+                self._gaps[kind].append(piece)  # behind an item that is closed already: the next one begins with it
                 return
             yield from self._close("completed")
-            item = yield from self._begin(kind, part.item_id)
-            item.gap = "".join(gap.text for gap in self._gaps if type(gap) is type(part))
-            self._gaps = [gap for gap in self._gaps if type(gap) is not type(part)]
-            part = replace(part, text=item.gap + part.text)
-        yield from self._grow(part.text)
+            yield from self._begin(kind, part.item_id)
+        gaps, self._gaps[kind] = self._gaps[kind], []
+        yield from self._grow([*gaps, piece])
 
-    def _begin(self, kind: _Kind, source: str | None) -> Generator[Event, None, SaidItem]:
+    def _silence(self) -> Iterator[Event]:
+        """An empty message where the agent said nothing: its history would not lead back to the conversation else."""
+        if all(item["type"] == "reasoning" for item in counted_output(self._output)):
+            yield from self._close("completed")
+            yield from self._begin("message", None)
+
+    def _begin(self, kind: _Kind, source: str | None) -> Iterator[Event]:
         self._open = item = SaidItem(kind, self._id("msg" if kind == "message" else "rs"), len(self._output), source)
         self._output.append(item)
-        yield self._event("response.output_item.added", output_index=item.index, item=item.object())
+        yield self._event("response.output_item.added", output_index=item.index, item=item.object(item.streamed))
         if kind == "message":
             yield self._event("response.content_part.added", **_place(item), part=text_part(""))
         else:
             yield self._event("response.reasoning_summary_part.added", **_place(item), part=summary_part(""))
-        return item
 
-    def _grow(self, text: str) -> Iterator[Event]:
+    def _grow(self, pieces: Sequence[Piece]) -> Iterator[Event]:
         assert self._open is not None
-        self._open.pieces.append(text)
+        self._open.pieces += pieces
+        text = "".join(piece.text for piece in pieces)
         if self._open.kind == "message":
             yield self._event("response.output_text.delta", **_place(self._open), delta=text, logprobs=[])
         else:
@@ -136,24 +142,19 @@ class ResponseEvents:
             return
         item.status = status
         if item.kind == "message":
-            yield self._event("response.output_text.done", **_place(item), text=item.text, logprobs=[])
-            yield self._event("response.content_part.done", **_place(item), part=text_part(item.text))
+            yield self._event("response.output_text.done", **_place(item), text=item.streamed, logprobs=[])
+            yield self._event("response.content_part.done", **_place(item), part=text_part(item.streamed))
         else:
-            yield self._event("response.reasoning_summary_text.done", **_place(item), text=item.text)
-            yield self._event("response.reasoning_summary_part.done", **_place(item), part=summary_part(item.text))
-        yield self._event("response.output_item.done", output_index=item.index, item=item.object())
+            yield self._event("response.reasoning_summary_text.done", **_place(item), text=item.streamed)
+            yield self._event("response.reasoning_summary_part.done", **_place(item), part=summary_part(item.streamed))
+        yield self._event("response.output_item.done", output_index=item.index, item=item.object(item.streamed))
 
     def _discard(self, source: str) -> Iterator[Event]:
         """The deltas are out; the response that counts is without them."""
         if self._open is not None and self._open.source == source:
             yield from self._close("incomplete")
-        self._gaps = [gap for gap in self._gaps if gap.item_id != source]
-        said = [item for item in self._output if isinstance(item, SaidItem)]
-        for item in (one for one in said if one.source == source and not one.is_discarded):
-            item.is_discarded = True
-            before = [one for one in said[: said.index(item)] if one.kind == item.kind and not one.is_discarded]
-            if before:  # only in the response that counts: as it was streamed, the text has this gap already
-                before[-1].pieces.append(item.gap)
+        for piece in [*self._pieces(), *self._gaps["message"], *self._gaps["reasoning"]]:
+            piece.counts = piece.counts and piece.source != source
 
     def _call(self, call: ToolCall) -> Iterator[Event]:
         item_id, index = self._id("fc"), len(self._output)
@@ -166,12 +167,13 @@ class ResponseEvents:
         yield self._event(f"{kind}.done", item_id=item_id, output_index=index, arguments=call.arguments_json)
         yield self._event("response.output_item.done", output_index=index, item=done)
 
-    def _told(self) -> list[JsonValue]:
-        return [
-            item if isinstance(item, dict) else item.object()
-            for item in self._output
-            if isinstance(item, dict) or not item.is_discarded
-        ]
+    def _pieces(self, *kinds: _Kind) -> Iterator[Piece]:
+        for item in self._output:
+            if isinstance(item, SaidItem) and (not kinds or item.kind in kinds):
+                yield from item.pieces
+
+    def _response(self, status: str, **how: Any) -> Event:
+        return response_object(self._request, self._reply, status, counted_output(self._output), **how)
 
     def _id(self, prefix: str) -> str:
         return f"{prefix}_{self._reply.reply_id}_{len(self._output)}"

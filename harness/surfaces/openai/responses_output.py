@@ -25,6 +25,16 @@ _CODES = frozenset(
 
 
 @dataclass(eq=False, slots=True)
+class Piece:
+    """Some words, and the agent's item that they belong to."""
+
+    text: str
+    source: str | None
+    counts: bool = True
+    """False once the agent has taken them back."""
+
+
+@dataclass(eq=False, slots=True)
 class SaidItem:
     """What the agent said, or thought, in one item of its own; with what there is so far."""
 
@@ -32,30 +42,47 @@ class SaidItem:
     item_id: str
     index: int
     source: str | None
-    """The agent's item that it shows."""
-    pieces: list[str] = field(default_factory=list[str])
+    pieces: list[Piece] = field(default_factory=list[Piece])
     status: Status = "in_progress"
-    gap: str = ""
-    """White space that its text begins with and that belongs behind the item before it."""
-    is_discarded: bool = False
 
     @property
-    def text(self) -> str:
-        return "".join(self.pieces)
+    def streamed(self) -> str:
+        return "".join(piece.text for piece in self.pieces)
 
-    def object(self) -> dict[str, JsonValue]:
-        if self.kind == "reasoning":
-            summary: list[JsonValue] = [summary_part(self.text)] if self.pieces else []
-            return {"id": self.item_id, "type": "reasoning", "summary": summary}
+    @property
+    def counted(self) -> str:
+        return "".join(piece.text for piece in self.pieces if piece.counts)
+
+    @property
+    def has_lost(self) -> bool:
+        return not all(piece.counts for piece in self.pieces)
+
+    def object(self, text: str) -> dict[str, JsonValue]:
         has_begun = self.pieces or self.status != "in_progress"
-        content: list[JsonValue] = [text_part(self.text)] if has_begun else []
-        return {
-            "id": self.item_id,
-            "type": "message",
-            "status": self.status,
-            "role": "assistant",
-            "content": content,
-        }
+        if self.kind == "reasoning":
+            summary: list[JsonValue] = [summary_part(text)] if has_begun else []
+            return {"id": self.item_id, "type": "reasoning", "summary": summary}
+        content: list[JsonValue] = [text_part(text)] if has_begun else []
+        return {"id": self.item_id, "type": "message", "status": self.status, "role": "assistant", "content": content}
+
+
+Output: TypeAlias = list[SaidItem | dict[str, JsonValue]]
+"""Items as they began; calls as they are told."""
+
+
+def counted_output(output: Output) -> list[JsonValue]:
+    """The items without what was taken back. White space that is left of one belongs behind the one before it."""
+    counted: list[tuple[SaidItem, list[str]] | dict[str, JsonValue]] = []
+    last: dict[str, list[str]] = {}
+    for item in output:
+        if isinstance(item, dict):
+            counted.append(item)
+        elif item.has_lost and not item.counted.strip():
+            last.get(item.kind, []).append(item.counted)
+        else:
+            last[item.kind] = [item.counted]
+            counted.append((item, last[item.kind]))
+    return [one if isinstance(one, dict) else one[0].object("".join(one[1])) for one in counted]
 
 
 def call_object(item_id: str, call: ToolCall, request: ResponsesRequest, status: Status) -> dict[str, JsonValue]:
