@@ -70,3 +70,13 @@ def test_the_canary_can_be_skipped(shell: Shell) -> None:
         line_with(server, "listening on ")
         server.terminate()
         assert server.communicate()[1] == ""
+
+
+@requirement("canary:run")
+def test_a_run_with_internal_tools_does_not_begin_after_a_canary_that_fell(shell: Shell) -> None:
+    program = ("--connector", "claude", "-O", f"command={mute_cli(shell.directory)}", "-O", "key=sk-made-up")
+    refused = shell.run("run", "Go.", *program, "--internal-tools", "Bash")
+    assert (refused.code, refused.out) == (3, "")
+    assert "failed its canary" in refused.err
+    for more in (("--internal-tools", "Bash", "--skip-canary"), ()):
+        assert "canary" not in shell.run("run", "Go.", *program, *more).err

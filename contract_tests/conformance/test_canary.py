@@ -1,6 +1,7 @@
 """The canary falls for a peer that does not ask, and its verdict belongs to one binary."""
 
 import json
+import os
 import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -10,8 +11,24 @@ from typing import Any
 
 import pytest
 
+from connectors.acp import AcpConnector
+from connectors.codex import CodexConnector
+from connectors.copilot import CopilotConnector
+from contract_tests.peers_installed import needs_peer, peer_directories
 from contract_tests.requirements import requirement
-from harness.testing.canary import CanaryVerdict, Subject, keep_verdict, known_verdict, run_canary
+from harness.connector import Connector
+from harness.contract import ConversationOptions
+from harness.registry import Registry
+from harness.testing.agent_rows import AGENTS
+from harness.testing.canary import (
+    CanaryVerdict,
+    Subject,
+    keep_verdict,
+    known_verdict,
+    row_of,
+    run_canary,
+    subject_of,
+)
 from harness.testing.rows import FAKE, Prepared, Row
 from harness.testing.scenario import Scenario
 
@@ -87,3 +104,41 @@ def test_a_verdict_is_known_for_the_same_binary_route_and_system_only(tmp_path: 
         assert known_verdict(file.parent, other) is None
     file.write_text("{")
     assert known_verdict(file.parent, SUBJECT) is None
+
+
+@requirement("canary:agents")
+@pytest.mark.parametrize("row", [pytest.param(row, marks=needs_peer(row.program or ""), id=row.name) for row in AGENTS])
+async def test_each_installed_agent_passes_or_has_nothing_to_prove(
+    row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.pathsep.join([*peer_directories(), os.environ["PATH"]]))
+    connector, _ = Registry().resolve(ConversationOptions(connector=row.name))
+    subject = await subject_of(row, connector, {})
+    if subject is None:
+        assert "canary" in row.exempt
+        return
+    verdict = await run_canary(row, subject, {})
+    assert (verdict.passed, verdict.because) == (True, "")
+
+
+@requirement("canary:agents")
+@pytest.mark.parametrize(
+    ("connector", "options", "name"),
+    [
+        (CodexConnector, {}, "codex"),
+        (CopilotConnector, {}, "copilot:sdk"),
+        (CopilotConnector, {"mode": "acp"}, "copilot:acp"),
+        (AcpConnector, {"agent": "gemini"}, "acp:gemini"),
+        (AcpConnector, {"command": ["/opt/agent"]}, None),
+        (AcpConnector, {}, None),
+    ],
+)
+def test_a_conversation_is_guarded_by_the_row_of_what_it_starts(
+    connector: Callable[[dict[str, str]], Connector], options: dict[str, Any], name: str | None, tmp_path: Path
+) -> None:
+    program = tmp_path / "copilot"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
+    asked = ConversationOptions(connector_options_json=json.dumps(options))
+    row = row_of(connector({"PATH": str(tmp_path), "HOME": str(tmp_path)}), asked)
+    assert (row and row.name) == name

@@ -25,6 +25,8 @@ CONFORMANCE = (
     Requirement("conformance:mutants", "What a connector spoils in one place is noticed by the suite.", "R-M9"),
     Requirement("canary:falls", "A peer that does not ask, block or stay denied fells its canary.", "R-D7"),
     Requirement("canary:verdict", "A canary's verdict holds for one binary, route and system.", "R-D7"),
+    Requirement("canary:agents", "Every agent with approvals has a canary, and what starts it is found.", "R-D7"),
+    Requirement("canary:run", "A run or chat with internal tools does not begin after a canary that fell.", "R-D7"),
     Requirement("canary:command", "`verify --canary` tries the installed program and keeps the verdict.", "R-D7"),
     Requirement(
         "canary:serve", "After a canary that fell only conversations without internal tools are served.", "R-D7"

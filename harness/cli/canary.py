@@ -1,4 +1,4 @@
-"""The canary in commands: `harness verify --canary`, and once before `harness serve`."""
+"""The canary in commands: `harness verify --canary`, and once before a program is trusted with tools of its own."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from harness.cli.failures import complain
 from harness.cli.verify import VerifyArguments, VerifyOutput
 from harness.cli.wrapped import WrappedConnector
 from harness.connector import Connector
+from harness.contract.capabilities import LlmCapabilities
 from harness.contract.options import ConversationOptions
 from harness.conversation.checks import parsed_object
 from harness.errors import ConnectorUnavailable, InvalidArgument
@@ -37,20 +38,48 @@ async def run_canaries(arguments: VerifyArguments, options: Mapping[str, Any]) -
 async def guarded(name: str, connector: Connector, options: Mapping[str, Any]) -> Connector:
     """The connector as it may be served: after a canary that fell, without its internal tools.
 
-    `name` may carry a variant; a canary that passed before counts, one that fell is flown again.
+    `name` may carry a variant: its canary flies now, that of another one with the first conversation that opens
+    internal tools. A canary that passed before counts.
     """
-    row = ROWS.get(name)
-    if row is None:
+    if not any(row.is_live and row.name.partition(":")[0] == connector.name for row in ROWS.values()):
         return connector
+    asked = ConversationOptions(connector=name, connector_options_json=json.dumps(options))
+    row = canary.row_of(connector, _with_variant(connector, asked))
+    served = _Guarded(connector, options)
     try:
-        verdict = await _fly(row, connector, options, again=False)
+        refusal = None if row is None else await served.refusal(row)
     except ConnectorUnavailable as error:
         complain(f"no canary for '{name}': {error.message}")
-        return connector
-    if verdict is None or verdict.passed:
-        return connector
-    complain(canary.refusal_of(verdict).message)
-    return _WithoutInternalTools(connector, row, verdict)
+    else:
+        if refusal is not None:
+            complain(refusal.message)
+    return served
+
+
+async def check_before(options: ConversationOptions, registry: Registry) -> None:
+    """Before one conversation that opens tools of the peer's own.
+
+    Raises:
+        ConnectorUnavailable: the program does not ask before it acts, or cannot be started.
+    """
+    if not options.internal_tools:
+        return
+    connector, resolved = registry.resolve(options)
+    row = canary.row_of(connector, resolved)
+    if row is None:
+        return
+    given = parsed_object(resolved.connector_options_json or "{}", "connector_options_json")
+    # of the scripted model all else is told by the row
+    program = {name: given[name] for name in ("command",) if name in given}
+    verdict = await _fly(row, connector, program, again=False)
+    if verdict is not None and not verdict.passed:
+        raise canary.refusal_of(verdict)
+
+
+def _with_variant(connector: Connector, options: ConversationOptions) -> ConversationOptions:
+    variant = connector.variants.get((options.connector or "").partition(":")[2], {})
+    given = parsed_object(options.connector_options_json or "{}", "connector_options_json")
+    return options.model_copy(update={"connector_options_json": json.dumps({**variant, **given})})
 
 
 async def _fly(row: Row, connector: Connector, options: Mapping[str, Any], *, again: bool) -> CanaryVerdict | None:
@@ -95,15 +124,24 @@ def _tell(verdict: CanaryVerdict, output: VerifyOutput) -> None:
         typer.echo(f"{subject.row}: FELL, {verdict.because}")
 
 
-class _WithoutInternalTools(WrappedConnector):
-    """A connector whose program does not ask, or does not block: conversations without internal tools are served."""
+class _Guarded(WrappedConnector):
+    """A connector whose programs have to ask and to block before a conversation with internal tools begins."""
 
-    def __init__(self, connector: Connector, row: Row, verdict: CanaryVerdict) -> None:
+    def __init__(self, connector: Connector, program: Mapping[str, Any]) -> None:
         super().__init__(connector)
-        self._verdict = verdict
-        self._route = connector.variants.get(row.name.partition(":")[2], {})
+        self._program = program
+        self._flown: dict[str, CanaryVerdict | None] = {}
 
-    def check(self, options: ConversationOptions) -> None:
-        given = parsed_object(options.connector_options_json or "{}", "connector_options_json")
-        if options.internal_tools and all(given.get(name) == value for name, value in self._route.items()):
-            raise canary.refusal_of(self._verdict)
+    async def get_capabilities(self, options: ConversationOptions) -> LlmCapabilities:
+        row = canary.row_of(self._connector, options) if options.internal_tools else None
+        refusal = None if row is None else await self.refusal(row)
+        if refusal is not None:
+            raise refusal
+        return await super().get_capabilities(options)
+
+    async def refusal(self, row: Row) -> ConnectorUnavailable | None:
+        """Flies the row's canary, once."""
+        if row.name not in self._flown:
+            self._flown[row.name] = await _fly(row, self._connector, self._program, again=False)
+        verdict = self._flown[row.name]
+        return None if verdict is None or verdict.passed else canary.refusal_of(verdict)

@@ -12,7 +12,7 @@ from harness.cli.advising import open_advisor
 from harness.cli.resuming import Directory, earlier_conversation
 from harness.cli.run_plan import Plan
 from harness.cli.run_views import View
-from harness.cli.running import open_llm, with_connector
+from harness.cli.running import check_program, open_llm, with_connector
 from harness.cli.tool_sources import open_services
 from harness.contract.capabilities import LlmCapabilities
 from harness.contract.options import TurnOptions
@@ -126,6 +126,7 @@ async def open_room(plan: Plan, approvals: Approvals, directory: Path) -> AsyncG
     """
     registry = Registry()
     plan = await with_connector(plan, registry)
+    await check_program(plan, registry)
     async with (
         open_llm(plan, registry) as llm,
         open_services(plan.openapi, plan.ujmw) as services,

@@ -246,5 +246,6 @@ def _as_run(arguments: ChatArguments) -> RunArguments:
         store=arguments.store,
         option=arguments.option,
         dry_run=False,
+        skip_canary=False,
         verbose=arguments.verbose,
     )

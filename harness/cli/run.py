@@ -80,6 +80,7 @@ class RunArguments:
     store: str | None
     option: tuple[str, ...]
     dry_run: bool
+    skip_canary: bool
     verbose: bool
 
 
@@ -186,6 +187,9 @@ def run(
         typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be started, start nothing.")] = False,
+    skip_canary: Annotated[
+        bool, typer.Option("--skip-canary", help="Do not try first whether a program with tools of its own asks.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
 ) -> None:
     """Ask an agent or model, with your functions as its tools.
@@ -227,6 +231,7 @@ def run(
             store=store,
             option=tuple(option or ()),
             dry_run=dry_run,
+            skip_canary=skip_canary,
             verbose=verbose,
         )
     )

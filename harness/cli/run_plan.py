@@ -44,6 +44,7 @@ class Plan:
     earlier: Earlier = field(default_factory=Earlier)
     store: str | None = None
     journal: JournalChoice = field(default_factory=JournalChoice)
+    flies_canary: bool = True
     is_unattended: bool = False
     """Nobody said how to answer, and nobody is there to ask."""
 
@@ -101,6 +102,7 @@ def plan_of(arguments: RunArguments, *, has_prompt: bool = True) -> Plan:
         earlier=earlier,
         store=arguments.store,
         journal=configuration.journal,
+        flies_canary=not arguments.skip_canary,
         is_unattended=arguments.approve is None and approve == Approve.DENY,
     )
 

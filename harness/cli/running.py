@@ -53,7 +53,9 @@ class Run:
         with open_interrupts(told=_CANCELLING) as signals, unwrapped():
             async with anyio.create_task_group() as group:
                 group.start_soon(self._stop_on_signal, signals, stop, group.cancel_scope)
-                completion = await self._ask(await with_connector(plan, self._registry), stop)
+                chosen = await with_connector(plan, self._registry)
+                await check_program(chosen, self._registry)
+                completion = await self._ask(chosen, stop)
                 group.cancel_scope.cancel()
                 return completion
         return self._cancelled()
@@ -139,6 +141,18 @@ async def with_connector(plan: Plan, registry: Registry) -> Plan:
     reasons = "".join(f"; not usable: {refusal.message}" for refusal in refusals)
     complain(f"connector '{name}', the first usable one{reasons}; --connector or HARNESS_CONNECTOR chooses another")
     return plan.with_connector(name)
+
+
+async def check_program(plan: Plan, registry: Registry) -> None:
+    """Whether a program that is to use tools of its own asks before it acts: tried once for each binary.
+
+    Raises:
+        ConnectorUnavailable: it does not.
+    """
+    if plan.url is None and not plan.earlier and plan.flies_canary and plan.options.internal_tools:
+        from harness.cli.canary import check_before  # brings the scripted model with it
+
+        await check_before(plan.options, registry)
 
 
 def _turn_options(plan: Plan) -> TurnOptions | None:

@@ -176,6 +176,7 @@ OPENCODE = scripted(
         "usage-once": _CALLS_UNKNOWN,
     },
     program="opencode",
+    program_option="program",
 )
 GEMINI = scripted(
     "acp:gemini",
@@ -200,6 +201,7 @@ GEMINI = scripted(
         "exact-values": _NUMBERS,
     },
     program="gemini",
+    program_option="program",
 )
 CLAUDE_ACP = scripted(
     "acp:claude-agent-acp",
@@ -218,6 +220,7 @@ CLAUDE_ACP = scripted(
         "usage-once": _CALLS_UNKNOWN,
     },
     program="claude-agent-acp",
+    program_option="program",
 )
 CODEX_ACP = scripted(
     "acp:codex-acp",
@@ -225,7 +228,7 @@ CODEX_ACP = scripted(
     model="gpt-5.4",
     spell=_spell_for_codex,
     internal_names={RUN: "exec_command"},
-    exempt=_ACP_EXEMPT | _NO_LIMIT,
+    exempt=_ACP_EXEMPT | _NO_LIMIT | {"canary": "it asks nobody about its own tools: those that act are never opened"},
     known_gaps={
         **dict.fromkeys(
             ("continued", "identical-calls", "large-arguments", "longest-result", "mixed-mode", "one-call"), _WORDED
@@ -241,6 +244,7 @@ CODEX_ACP = scripted(
         "usage-once": _CALLS_UNKNOWN,
     },
     program="codex-acp",
+    program_option="program",
 )
 
 # --- copilot ---------------------------------------------------------------------------------------------------------

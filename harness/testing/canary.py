@@ -21,10 +21,12 @@ import platformdirs
 from pydantic import TypeAdapter, ValidationError
 
 from harness.connector import Connector, DryRun
+from harness.contract.capabilities import Denial
 from harness.contract.options import ConversationOptions
-from harness.errors import ConnectorUnavailable
+from harness.contract.value import JsonValue
+from harness.errors import ConnectorUnavailable, InvalidArgument, NotSupported
 from harness.testing.checks import Divergence, holds, only, same
-from harness.testing.rows import Row
+from harness.testing.rows import ROWS, Row
 from harness.testing.running import run_scenario
 from harness.testing.scenario import APPROVALS, Scenario, Stage, call, run_command
 from harness.testing.talk import Turn, choice, result
@@ -37,6 +39,8 @@ _SILENCE_SECONDS = 0.5
 async def _fly(stage: Stage) -> None:
     talk = await stage.begin()
     _check_denied(stage, await talk.say("1", lambda request: choice(request, "deny", reason=REASON)))
+    if stage.capabilities.denial == Denial.ENDS_TURN:
+        await talk.say("1, once more")  # the model has not been called since
     turn_id = await talk.start("2")
     request = only("calls of the host's tool that wait", await talk.pending(turn_id))
     asked = len(stage.model.requests) if stage.model is not None else 0
@@ -44,7 +48,9 @@ async def _fly(stage: Stage) -> None:
     if stage.model is not None:
         same("model calls while the host's tool runs", len(stage.model.requests), asked)
     await talk.answer(turn_id, result(request, "the host's result"))
-    same("what the model read of the host's tool", (await talk.finished(turn_id)).text, "the host's result")
+    text = (await talk.finished(turn_id)).text
+    # some put words of their own around it
+    holds("what the model read of the host's tool", "the host's result" in text, text)
     allowed = await talk.say("3", lambda request: choice(request, "allow_once"))
     only("approvals of an internal tool", allowed.requests)
     same("how the allowed tool went", allowed.internal_tool("call_3")[1].result, "ok")
@@ -107,13 +113,43 @@ def default_directory() -> Path:
     return platformdirs.user_state_path("level2-harness") / "canary"
 
 
+def row_of(connector: Connector, options: ConversationOptions) -> Row | None:
+    """The row of what these options start, variants merged in: null where none is known, or it starts no program."""
+    given = json.loads(options.connector_options_json or "{}")
+    rows = {variant: ROWS[name] for variant in connector.variants if (name := f"{connector.name}:{variant}") in ROWS}
+    for variant, row in rows.items():
+        if all(given.get(name) == value for name, value in connector.variants[variant].items()):
+            return row
+    if connector.name in ROWS:
+        return ROWS[connector.name]
+    own = _started(connector, options, {})
+    if own is None:
+        return None
+    same_start = (
+        row for variant, row in rows.items() if own == _started(connector, options, connector.variants[variant])
+    )
+    return next(same_start, None)
+
+
+def _started(
+    connector: Connector, options: ConversationOptions, more: Mapping[str, Any]
+) -> Mapping[str, JsonValue] | None:
+    """What would be started; null where the options are not enough."""
+    given = {**json.loads(options.connector_options_json or "{}"), **more}
+    changed = options.model_copy(update={"connector_options_json": json.dumps(given)})
+    try:
+        return connector.dry_run(changed) if isinstance(connector, DryRun) else None
+    except (InvalidArgument, NotSupported):
+        return None
+
+
 async def subject_of(row: Row, connector: Connector, connector_options: Mapping[str, Any]) -> Subject | None:
     """What would be started for this row; null for a connector that starts no program.
 
     Raises:
         ConnectorUnavailable: there is none to start.
     """
-    if not row.is_live or not isinstance(connector, DryRun):
+    if not row.is_live or CANARY.name in row.exempt or not isinstance(connector, DryRun):
         return None
     _, _, variant = row.name.partition(":")
     meant = {**connector.variants.get(variant, {}), **connector_options}
