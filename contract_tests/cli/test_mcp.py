@@ -130,6 +130,16 @@ def test_stdout_has_the_protocol_alone_and_the_end_of_stdin_ends_it(shell: Shell
     assert "Traceback" not in err
 
 
+@requirement("mcp-server:stdio", "http:text")
+def test_a_message_that_was_cut_within_a_character_is_answered(shell: Shell) -> None:
+    with piped(shell, *fake()) as process:
+        say(process, HELLO, INITIALIZED, call_of_ask(message="cut \ud83d"))
+        line_with(process, '"id":1')
+        answer = json.loads(line_with(process, '"id":2'))
+
+    assert answer["result"]["structuredContent"]["text"] == "cut \ufffd"
+
+
 @requirement("mcp-server:stdio")
 def test_a_client_that_says_nothing_at_all_is_gone_at_once(shell: Shell) -> None:
     with shell.started("mcp", *fake(), "--store", "memory") as process:  # its stdin is /dev/null

@@ -21,6 +21,7 @@ from harness.surfaces.mcp_server.http import mcp_dialect
 from harness.surfaces.server import serve
 from harness.surfaces.tokens import Token
 from harness.wire.hops import HOPS_HEADER
+from harness.wire.json_text import with_paired_surrogates
 
 HELLO: list[Any] = [{"text": "Hello."}]
 ROUND: list[Any] = [
@@ -220,3 +221,18 @@ async def test_an_origin_that_no_page_has_is_refused_at_the_start(origin: str) -
     with pytest.raises(ConfigError, match="is no origin of a page"):
         async with open_server([HELLO], allowed_origins=[origin]):
             raise AssertionError("it started")
+
+
+@requirement("http:text")
+@pytest.mark.parametrize(
+    ("given", "mended"),
+    [
+        (r'"\ud800"', r'"\ufffd"'),
+        (r'"\ud83d\ude00"', r'"\ud83d\ude00"'),
+        (r'"\\ud800"', r'"\\ud800"'),
+        (r'"\\\ud800"', r'"\\\ufffd"'),
+        (r'{"n": 1.10, "n": "\udc00\ud800\n"}', r'{"n": 1.10, "n": "\ufffd\ufffd\n"}'),
+    ],
+)
+def test_half_a_pair_is_mended_and_nothing_else_is_touched(given: str, mended: str) -> None:
+    assert with_paired_surrogates(given) == mended

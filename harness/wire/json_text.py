@@ -22,6 +22,9 @@ from harness.errors import InvalidArgument
 V = TypeVar("V", bound=Value)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPES = re.compile(r"\\(?:u[dD][89abAB]\w{2}\\u[dD][c-fC-F]\w{2}|(u[dD][89a-fA-F]\w{2})|.)", re.ASCII)
+"""Every escape in a JSON text, a pair of surrogates as one; an unpaired one is the group."""
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 # An escaped surrogate (of a pair or not), or one that was encoded as bytes.
 _MAY_HAVE_SURROGATES = re.compile(rb"\\u[dD][89abAB]|\\u[dD][c-fC-F]|\xed[\xa0-\xbf]")
 
@@ -68,6 +71,13 @@ def read_plain(data: bytes | bytearray, what: str, *, finite: bool = False) -> J
         return _without_surrogates(value) if _MAY_HAVE_SURROGATES.search(data) else value
     except (ValueError, RecursionError) as error:
         raise InvalidArgument(f"{what} is not JSON: {error}") from None
+
+
+def with_paired_surrogates(text: str) -> str:
+    """The JSON text with U+FFFD for unpaired surrogates, and everything else in it letter by letter as it was."""
+    if _SURROGATE_ESCAPE.search(text) is None:
+        return text
+    return _ESCAPES.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
 
 
 def _no_number(text: str) -> JsonValue:

@@ -16,6 +16,7 @@ from harness.surfaces.descriptors import read_some, take_streams
 from harness.surfaces.mcp_server.server import Offer, build_server
 from harness.surfaces.tokens import Token
 from harness.surfaces.waiters import Waiters
+from harness.wire.json_text import with_paired_surrogates
 from harness.wire.lines import LineCutter
 
 MAX_LINE_BYTES = 256 * 1024 * 1024
@@ -60,5 +61,5 @@ class _Lines:
 
 
 def _text(line: bytes | None) -> str:
-    """What is too long becomes what is no message, so that the package answers it."""
-    return "too long" if line is None else line.decode("utf-8", "replace")
+    """What is too long becomes what is no message. The package drops a line with half a surrogate pair unanswered."""
+    return "too long" if line is None else with_paired_surrogates(line.decode("utf-8", "replace"))
