@@ -23,4 +23,9 @@ CLIENTS = (
         "A message that a library sends again begins a conversation that knows the history.",
         "issue 9, show",
     ),
+    Requirement(
+        "clients:structured",
+        "An answer in a schema is a library's own object, where the agent can, or where the library asks in words.",
+        "issue 9, 1",
+    ),
 )

@@ -27,7 +27,7 @@ def loopback_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     strangers: list[Any] = []
 
     def check(host: Any) -> None:
-        if host not in ("127.0.0.1", "::1", "localhost", None):
+        if (host.decode() if isinstance(host, bytes) else host) not in ("127.0.0.1", "::1", "localhost", None):
             strangers.append(host)
             raise ConnectionRefusedError(f"a client library wants to talk to '{host}'")
 

@@ -50,6 +50,9 @@ def _pairs(libraries: Iterable[str], quick: Container[str] = ()) -> pytest.MarkD
     return pytest.mark.parametrize(("library", "agent"), pairs)
 
 
+_CLAUDE = pytest.param("claude", marks=[pytest.mark.all_live, _no_claude])
+only_claude = pytest.mark.parametrize("agent", [_CLAUDE])
+every_agent = pytest.mark.parametrize("agent", [_CLAUDE, pytest.param("copilot:sdk", marks=needs_peer("copilot"))])
 every_pair = _pairs(LIBRARIES)
 every_pair_some_always = _pairs(LIBRARIES, _QUICK)
 every_pair_by_id = _pairs(BY_ID)
