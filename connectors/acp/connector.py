@@ -116,7 +116,9 @@ class AcpConnector(RecordedProcesses):
             policy=kept_policy(
                 f"acp:{plan.agent.name}", delegation, str(plan.launch.params["cwd"]), plan.environ.get("HOME")
             ),
-            command_env=base_environment(plan.environ, extra={"HOME": plan.launch.env["HOME"]}),
+            command_env=base_environment(
+                plan.environ, extra={name: plan.launch.env[name] for name in ("HOME",) if name in plan.launch.env}
+            ),
             auth_method=acp.auth_method or _auth_method(plan),
             max_line_bytes=acp.max_line_bytes,
             start_seconds=acp.start_seconds,
@@ -141,7 +143,7 @@ class AcpConnector(RecordedProcesses):
         opened = {"internal_tools": open_tools(delegation.request_policy, options.internal_tools)}
         options = options.model_copy(update=opened)
         environ = dict(self._environ)
-        program = Path(acp.command[0]) if acp.command is not None else find_program(agent, environ)
+        program = Path(acp.command[0]) if acp.command is not None else acp.program or find_program(agent, environ)
         command = acp.command or [str(program), *agent.arguments]
         home = acp.home or platformdirs.user_state_path("level2-harness") / agent.name
         tools = map_tools(options.tools, prefix=TOOL_PREFIX)

@@ -32,7 +32,7 @@ ROWS = {
 }
 
 
-@requirement("agents:reaped")
+@requirement("agents:reaped", "R-C6")
 @pytest.mark.parametrize("row", [pytest.param(row, marks=needs_peer(program)) for row, program in ROWS.items()])
 async def test_the_next_harness_ends_the_agent_of_one_that_was_killed(row: str, tmp_path: Path) -> None:
     journal = tmp_path / "journal.db"

@@ -125,7 +125,7 @@ def test_an_earlier_session_is_taken_up_as_the_agent_understands_it(agent: Agent
     assert wire.open()["method"] == method
 
 
-@requirement("acp:resume", "R-F5")
+@requirement("acp:resume", "R-F2", "R-F5")
 def test_a_replayed_history_is_no_news_and_a_missing_session_is_told() -> None:
     wire = Wire(begins=False, session_id="earlier")
     wire.initialize()
@@ -213,7 +213,7 @@ def test_every_stop_reason_has_its_name_and_an_unknown_one_keeps_its_own(told: s
     assert found.stop_reason == reason
 
 
-@requirement("acp:turn", "R-B9")
+@requirement("acp:turn", "R-B9", "R-D9")
 def test_unknown_updates_and_vendor_messages_are_kept_apart_and_end_nothing() -> None:
     wire = Wire()
     wire.update("hologram")

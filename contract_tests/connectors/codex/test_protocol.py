@@ -288,7 +288,7 @@ def test_a_block_that_cannot_be_carried_is_refused_before_anything_is_sent() -> 
     assert wire.sent() == []
 
 
-@requirement("R-B9", "codex:generous")
+@requirement("R-B9", "R-D9", "codex:generous")
 def test_what_is_not_known_is_told_once_and_ends_nothing() -> None:
     wire = Wire()
     wire.feed(notified("something/new"), notified("something/new"), b"no json", item("started", "newThing", "x"))
@@ -459,7 +459,7 @@ def test_the_last_answer_that_the_limit_allows_goes_with_the_interrupt() -> None
 # --- resume ----------------------------------------------------------------------------------------------------------
 
 
-@requirement("codex:resume", "R-F1", "R-F4")
+@requirement("codex:resume", "R-F1", "R-F2", "R-F4")
 def test_a_thread_is_resumed_by_its_id_and_is_told_where_it_is_gone() -> None:
     wire = Wire(begins=False)
     wire.protocol.open_thread({"cwd": "/work"}, "thread-9")
