@@ -79,6 +79,24 @@ async def test_a_call_of_the_same_id_on_another_surface_is_not_answered() -> Non
     assert [one.request_id for one in state.pending_requests] == ["call_1"]
 
 
+@requirement("openai:restart")
+@pytest.mark.parametrize("waits", [True, False])
+async def test_a_conversation_that_somebody_deleted_is_begun_anew_with_its_history(waits: bool) -> None:
+    async with open_place([ROUND, HELLO]) as place:
+        chat = place.chat()
+        await chat.say("How is the weather?")
+        if not waits:
+            await chat.answer({"oslo": "rain", "rome": "sun"})
+        deleted = chat.conversation
+        async with client_of(place.server) as client:
+            (await client.delete(f"/v1/conversations/{deleted}")).raise_for_status()
+        heard = await (chat.answer({"oslo": "rain", "rome": "sun"}) if waits else chat.say("And you?"))
+
+    assert heard.finish_reason == "tool_calls"
+    assert chat.conversation != deleted
+    assert [len(one.history) for one in place.connector.opened] == [0, 3 if waits else 4]
+
+
 @requirement("mcp-server:http", "http:owners")
 async def test_a_session_of_mcp_answers_only_to_the_owner_who_opened_it() -> None:
     initialize = {

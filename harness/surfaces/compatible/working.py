@@ -13,7 +13,7 @@ from harness.contract.options import ConversationOptions, HistoryMessage, Histor
 from harness.contract.requests import HostResponse
 from harness.contract.tools import ToolDescriptor
 from harness.contract.value import Label
-from harness.errors import HarnessError, Internal, InvalidArgument, unwrapped
+from harness.errors import HarnessError, Internal, InvalidArgument, UnknownConversation, unwrapped
 from harness.surfaces.call import OwnedLLM, Served
 from harness.surfaces.compatible.adopting import adopted, waiting_for
 from harness.surfaces.compatible.asides import response_of
@@ -85,10 +85,14 @@ class Work:
         thread.is_busy = True
         try:
             ignored = await self._take(thread, wanted)
-        except Exception:
+        except Exception as error:
             thread.is_busy = False
             if is_new:
                 await self._end(thread)
+            elif isinstance(error, UnknownConversation):  # somebody has deleted it, and it leads nowhere any more
+                self.room.threads.pop(thread.conversation_id, None)
+                if self.terms.conversation_id is None:
+                    return await self._answer()
             raise
         tips, thread.tips = thread.tips, ()
         self.reply.begin(thread.conversation_id, ignored)
