@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.store_option import StoreOption
+from harness.cli.options import ConfigOption, OptionOption, StoreOption, SystemOption, VerboseOption
 
 EXAMPLES = """\b
 Examples:
@@ -60,9 +60,7 @@ def acp(
             "-m", "--model", metavar="NAME", help="Model. Repeatable: the first is used, the client may choose another."
         ),
     ] = None,
-    system: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="System prompt, in place of the connector's own.")
-    ] = None,
+    system: SystemOption = None,
     internal_tools: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,15 +74,10 @@ def acp(
         Path | None,
         typer.Option(metavar="FILE", help="Decides what it can before the person in the client is asked."),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Configuration, in place of the user's config.toml.")
-    ] = None,
+    config: ConfigOption = None,
     store: StoreOption = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
-    ] = None,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
+    option: OptionOption = None,
+    verbose: VerboseOption = False,
 ) -> None:
     """Be an agent of the Agent Client Protocol on stdin and stdout, for editors and other clients.
 

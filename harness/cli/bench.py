@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.options import OptionOption
+
 EXAMPLES = """\b
 Examples:
   harness bench tools --connector ollama --model qwen3:4b-instruct
@@ -20,10 +22,7 @@ def bench_tools(
     repetitions: Annotated[int, typer.Option("-n", "--repetitions", min=1, help="How often each task is tried.")] = 3,
     made_up: Annotated[int, typer.Option(min=0, help="So many prompts about tools that nobody knows.")] = 10,
     seed: Annotated[int, typer.Option(help="Of the made-up tools; the same seed gives the same ones.")] = 1,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
-    ] = None,
+    option: OptionOption = None,
     json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
     """Measure tool calling: each task several times, and a table of successes.

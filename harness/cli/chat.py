@@ -9,8 +9,24 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.options import (
+    ConfigOption,
+    ConnectorOption,
+    CwdOption,
+    ForkOption,
+    InternalToolsOption,
+    LatestOption,
+    ModelOption,
+    OptionOption,
+    PlainOption,
+    PolicyOption,
+    StoreOption,
+    SystemOption,
+    ToolsOption,
+    UrlOption,
+    VerboseOption,
+)
 from harness.cli.run import EffortChoice
-from harness.cli.store_option import StoreOption
 
 EXAMPLES = """\b
 Examples:
@@ -59,26 +75,10 @@ class ChatArguments:
 
 
 def chat(
-    connector: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            envvar="HARNESS_CONNECTOR",
-            help="Who answers: claude, fake ... By default the first usable one.",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option("-m", "--model", metavar="NAME", help="Model, by the connector's name for it.")
-    ] = None,
-    system: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="System prompt, in place of the connector's own.")
-    ] = None,
-    tools: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE.py[:NAME]", help="Functions that become tools: all public ones, or one. Repeatable."
-        ),
-    ] = None,
+    connector: ConnectorOption = None,
+    model: ModelOption = None,
+    system: SystemOption = None,
+    tools: ToolsOption = None,
     mcp_config: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="MCP servers (the 'mcpServers' JSON). Repeatable.")
     ] = None,
@@ -89,24 +89,14 @@ def chat(
     ujmw: Annotated[
         list[str] | None, typer.Option(metavar="URL[#NAME,...]", help="A UJMW service. Repeatable.")
     ] = None,
-    internal_tools: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME,...", help="Tools of the peer's own that it may use; by default none."),
-    ] = None,
-    cwd: Annotated[Path | None, typer.Option(metavar="DIRECTORY", help="Directory the peer works in.")] = None,
+    internal_tools: InternalToolsOption = None,
+    cwd: CwdOption = None,
     approve: Annotated[
         ChatApprove | None,
         typer.Option(help="What to answer when the peer asks for leave; '/approve' changes it. By default ask."),
     ] = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Which calls may run, which may not, and which are asked about; see 'harness policy'."
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Configuration, in place of the user's config.toml.")
-    ] = None,
+    policy: PolicyOption = None,
+    config: ConfigOption = None,
     max_turns: Annotated[
         int | None, typer.Option(metavar="NUMBER", min=1, help="Most model calls for one message.")
     ] = None,
@@ -117,27 +107,16 @@ def chat(
     full: Annotated[bool, typer.Option("--full", help="Arguments uncut.")] = False,
     show_thinking: Annotated[bool, typer.Option("--show-thinking", help="The model's thinking.")] = False,
     show_usage: Annotated[bool, typer.Option("--show-usage", help="Tokens and costs after each answer.")] = False,
-    plain: Annotated[
-        bool, typer.Option("--plain", help="No colours and no live text; also by NO_COLOR or without a terminal.")
-    ] = False,
-    url: Annotated[
-        str | None, typer.Option(metavar="URL", help="A running 'harness serve'; tools still run here.")
-    ] = None,
-    latest: Annotated[
-        bool, typer.Option("-c", "--continue", help="Go on with the latest conversation begun in this directory.")
-    ] = False,
+    plain: PlainOption = False,
+    url: UrlOption = None,
+    latest: LatestOption = False,
     resume: Annotated[
         str | None, typer.Option("-r", "--resume", metavar="ID", help="Go on with this conversation.")
     ] = None,
-    fork: Annotated[
-        str | None, typer.Option("--fork", metavar="ID", help="Go on from this conversation in a new one.")
-    ] = None,
+    fork: ForkOption = None,
     store: StoreOption = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
-    ] = None,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
+    option: OptionOption = None,
+    verbose: VerboseOption = False,
 ) -> None:
     """Talk with an agent or model, message by message, with your functions as its tools.
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.options import OptionOption, VerboseOption
+
 EXAMPLES = """\b
 Examples:
   harness doctor
@@ -24,12 +26,9 @@ def doctor(
     connector: Annotated[
         list[str] | None, typer.Option(envvar="HARNESS_CONNECTOR", help="What to look at. Repeatable, else all.")
     ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
-    ] = None,
+    option: OptionOption = None,
     output: Annotated[DoctorOutput, typer.Option("-o", "--output", help="What stdout gets.")] = DoctorOutput.TEXT,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Tell which connectors can be used here, and what to type for the others.
 

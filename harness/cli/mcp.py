@@ -9,7 +9,20 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.store_option import StoreOption
+from harness.cli.options import (
+    AllowedHostOption,
+    AllowedOriginOption,
+    ConfigOption,
+    HostOption,
+    MaxSessionsOption,
+    PortOption,
+    PrintTokenOption,
+    ServedConnectorsOption,
+    ServedOptionOption,
+    SkipCanaryOption,
+    StoreOption,
+    VerboseOption,
+)
 
 EXAMPLES = """\b
 Examples:
@@ -59,13 +72,7 @@ class McpArguments:
 
 
 def mcp(
-    connector: Annotated[
-        list[str] | None,
-        typer.Option(
-            envvar="HARNESS_CONNECTOR",
-            help="Who answers: claude, fake ... Repeatable, the first is the default. Without it the first usable one.",
-        ),
-    ] = None,
+    connector: ServedConnectorsOption = None,
     model: Annotated[
         str | None, typer.Option("-m", "--model", metavar="NAME", help="Model, unless the client names another.")
     ] = None,
@@ -83,12 +90,7 @@ def mcp(
         Path | None,
         typer.Option(metavar="DIRECTORY", help="Directory the agents work in and below; by default the current one."),
     ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-O", "--option", metavar="KEY=VALUE", help="Option of the first connector, value in JSON. Repeatable."
-        ),
-    ] = None,
+    option: ServedOptionOption = None,
     tools: Annotated[
         McpTools,
         typer.Option(help="Tools that clients see: 'ask' for agents, 'operations' to host tools, or both."),
@@ -106,40 +108,23 @@ def mcp(
             metavar="FILE", help="Answers what it can before anybody is asked, and cannot be widened by a client."
         ),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Configuration, in place of the user's config.toml.")
-    ] = None,
+    config: ConfigOption = None,
     store: StoreOption = None,
-    max_sessions: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            help="Most peers at the same time; the one that was idle longest makes room and resumes later.",
-        ),
-    ] = None,
+    max_sessions: MaxSessionsOption = None,
     http: Annotated[
         bool, typer.Option("--http", help="Over HTTP, at /mcp of a server like that of 'harness serve'; not on stdio.")
     ] = False,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; one that others can reach needs --token-file.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 0,
     token_file: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="File with the bearer token that clients send. By default one is made."),
     ] = None,
-    print_token: Annotated[bool, typer.Option("--print-token", help="Tell the token on stdout.")] = False,
-    allowed_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A further name that clients call this server by.")
-    ] = None,
-    allowed_origin: Annotated[
-        list[str] | None, typer.Option(metavar="ORIGIN", help="Web pages from there may use this server. Repeatable.")
-    ] = None,
-    skip_canary: Annotated[
-        bool, typer.Option("--skip-canary", help="Do not try first whether an unknown version of a CLI still asks.")
-    ] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
+    print_token: PrintTokenOption = False,
+    allowed_host: AllowedHostOption = None,
+    allowed_origin: AllowedOriginOption = None,
+    skip_canary: SkipCanaryOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Be an MCP server: any MCP client can ask a connector, or host its tools.
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.options import OptionOption, VerboseOption
+
 EXAMPLES = """\b
 Examples:
   harness record --connector claude --scenario one-call
@@ -19,14 +21,11 @@ def record(
     connector: Annotated[str, typer.Option(envvar="HARNESS_CONNECTOR", help="Whose peer: claude, openai:chat ...")],
     scenario: Annotated[list[str] | None, typer.Option(metavar="NAME", help="What is played. Repeatable.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every scenario.")] = False,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
-    ] = None,
+    option: OptionOption = None,
     to: Annotated[
         Path | None, typer.Option(metavar="DIRECTORY", help="By default fixtures/<connector>/<version of the peer>.")
     ] = None,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Record what a connector and its peer say before a scripted model: pipes, HTTP, and a CLI's requests to us.
 

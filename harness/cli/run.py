@@ -9,7 +9,23 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.store_option import StoreOption
+from harness.cli.options import (
+    ConfigOption,
+    ConnectorOption,
+    CwdOption,
+    ForkOption,
+    InternalToolsOption,
+    LatestOption,
+    ModelOption,
+    OptionOption,
+    PlainOption,
+    PolicyOption,
+    StoreOption,
+    SystemOption,
+    ToolsOption,
+    UrlOption,
+    VerboseOption,
+)
 
 EXAMPLES = """\b
 Examples:
@@ -88,26 +104,10 @@ def run(
     prompt: Annotated[
         str | None, typer.Argument(metavar="PROMPT", help="What to say; without it, or with '-', stdin is read.")
     ] = None,
-    connector: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            envvar="HARNESS_CONNECTOR",
-            help="Who answers: claude, fake ... By default the first usable one.",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option("-m", "--model", metavar="NAME", help="Model, by the connector's name for it.")
-    ] = None,
-    system: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="System prompt, in place of the connector's own.")
-    ] = None,
-    tools: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE.py[:NAME]", help="Functions that become tools: all public ones, or one. Repeatable."
-        ),
-    ] = None,
+    connector: ConnectorOption = None,
+    model: ModelOption = None,
+    system: SystemOption = None,
+    tools: ToolsOption = None,
     mcp_config: Annotated[
         list[Path] | None,
         typer.Option(
@@ -126,11 +126,8 @@ def run(
         list[str] | None,
         typer.Option(metavar="URL[#NAME,...]", help="A UJMW service; names select operations. Repeatable."),
     ] = None,
-    internal_tools: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME,...", help="Tools of the peer's own that it may use; by default none."),
-    ] = None,
-    cwd: Annotated[Path | None, typer.Option(metavar="DIRECTORY", help="Directory the peer works in.")] = None,
+    internal_tools: InternalToolsOption = None,
+    cwd: CwdOption = None,
     approve: Annotated[
         Approve | None,
         typer.Option(
@@ -138,15 +135,8 @@ def run(
             "'wait' (with --url) leaves it to whoever answers there.",
         ),
     ] = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Which calls may run, which may not, and which are asked about; see 'harness policy'."
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Configuration, in place of the user's config.toml.")
-    ] = None,
+    policy: PolicyOption = None,
+    config: ConfigOption = None,
     max_turns: Annotated[int | None, typer.Option(metavar="NUMBER", min=1, help="Most model calls.")] = None,
     max_output_tokens: Annotated[int | None, typer.Option(metavar="NUMBER", min=1, help="Most output tokens.")] = None,
     effort: Annotated[EffortChoice | None, typer.Option(help="How hard the model thinks.")] = None,
@@ -160,15 +150,9 @@ def run(
     full: Annotated[bool, typer.Option("--full", help="Arguments uncut and, in JSON, the tools' results.")] = False,
     show_thinking: Annotated[bool, typer.Option("--show-thinking", help="The model's thinking on stderr.")] = False,
     show_usage: Annotated[bool, typer.Option("--show-usage", help="Tokens and costs on stderr.")] = False,
-    plain: Annotated[
-        bool, typer.Option("--plain", help="No colours and no live text; also by NO_COLOR or without a terminal.")
-    ] = False,
-    url: Annotated[
-        str | None, typer.Option(metavar="URL", help="A running 'harness serve'; tools still run here.")
-    ] = None,
-    latest: Annotated[
-        bool, typer.Option("-c", "--continue", help="Go on with the latest conversation begun in this directory.")
-    ] = False,
+    plain: PlainOption = False,
+    url: UrlOption = None,
+    latest: LatestOption = False,
     resume: Annotated[
         str | None,
         typer.Option(
@@ -178,19 +162,14 @@ def run(
             help="Go on with this conversation; without PROMPT with its turn that has not ended.",
         ),
     ] = None,
-    fork: Annotated[
-        str | None, typer.Option("--fork", metavar="ID", help="Go on from this conversation in a new one.")
-    ] = None,
+    fork: ForkOption = None,
     store: StoreOption = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
-    ] = None,
+    option: OptionOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be started, start nothing.")] = False,
     skip_canary: Annotated[
         bool, typer.Option("--skip-canary", help="Do not try first whether a program with tools of its own asks.")
     ] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Ask an agent or model, with your functions as its tools.
 

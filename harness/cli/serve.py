@@ -9,7 +9,20 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.store_option import StoreOption
+from harness.cli.options import (
+    AllowedHostOption,
+    AllowedOriginOption,
+    ConfigOption,
+    HostOption,
+    MaxSessionsOption,
+    PortOption,
+    PrintTokenOption,
+    ServedConnectorsOption,
+    ServedOptionOption,
+    SkipCanaryOption,
+    StoreOption,
+    VerboseOption,
+)
 
 EXAMPLES = """\b
 Examples:
@@ -63,53 +76,27 @@ class ServeArguments:
 
 
 def serve(
-    connector: Annotated[
-        list[str] | None,
-        typer.Option(
-            envvar="HARNESS_CONNECTOR",
-            help="Who answers: claude, fake ... Repeatable, the first is the default. Without it the first usable one.",
-        ),
-    ] = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; one that others can reach needs --token-file.")
-    ] = DEFAULT_HOST,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
+    connector: ServedConnectorsOption = None,
+    host: HostOption = DEFAULT_HOST,
+    port: PortOption = 0,
     token_file: Annotated[
         Path | None,
         typer.Option(help="File with the bearer token. By default one is made, which your own programs here find."),
     ] = None,
-    allowed_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A further name that clients call this server by.")
-    ] = None,
-    allowed_origin: Annotated[
-        list[str] | None, typer.Option(metavar="ORIGIN", help="Web pages from there may use this server. Repeatable.")
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-O", "--option", metavar="KEY=VALUE", help="Option of the first connector, value in JSON. Repeatable."
-        ),
-    ] = None,
+    allowed_host: AllowedHostOption = None,
+    allowed_origin: AllowedOriginOption = None,
+    option: ServedOptionOption = None,
     policy: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="Answers what it can before a caller is asked, and cannot be widened by one."
         ),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Configuration, in place of the user's config.toml.")
-    ] = None,
+    config: ConfigOption = None,
     store: StoreOption = None,
-    max_sessions: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            help="Most peers at the same time; the one that was idle longest makes room and resumes later.",
-        ),
-    ] = None,
+    max_sessions: MaxSessionsOption = None,
     output: Annotated[ServeOutput, typer.Option("-o", "--output", help="What stdout gets.")] = ServeOutput.TEXT,
-    print_token: Annotated[bool, typer.Option("--print-token", help="Tell the token on stdout.")] = False,
+    print_token: PrintTokenOption = False,
     stdio: Annotated[
         bool, typer.Option("--stdio", help="JSON-RPC on stdin and stdout in place of HTTP, for whoever starts it.")
     ] = False,
@@ -126,10 +113,8 @@ def serve(
             "keep its peer for the next one, answer it and end the peer, or refuse it."
         ),
     ] = SideAnswers.KEEP,
-    skip_canary: Annotated[
-        bool, typer.Option("--skip-canary", help="Do not try first whether an unknown version of a CLI still asks.")
-    ] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
+    skip_canary: SkipCanaryOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Serve conversations over HTTP until Ctrl-C, or with --stdio over stdin and stdout until their end.
 

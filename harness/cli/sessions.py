@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from harness.cli.store_option import StoreOption
+from harness.cli.options import StoreOption
 
 EXAMPLES = """\b
 Examples:

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.options import OptionOption, VerboseOption
+
 EXAMPLES = """\b
 Examples:
   harness verify --connector claude --canary
@@ -59,10 +61,7 @@ def verify(
     replay: Annotated[
         bool, typer.Option("--replay", help="Play the recordings that ship with this package; needs no CLI.")
     ] = False,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("-O", "--option", metavar="KEY=VALUE", help="Option of the connector, value in JSON. Repeatable."),
-    ] = None,
+    option: OptionOption = None,
     matrix: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the table of all connectors and scenarios to this file.")
     ] = None,
@@ -70,7 +69,7 @@ def verify(
         Path | None, typer.Option(metavar="FILE", help="With --policy-probes: add what was found to the table there.")
     ] = None,
     output: Annotated[VerifyOutput, typer.Option("-o", "--output", help="What stdout gets.")] = VerifyOutput.TEXT,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more on stderr, with tracebacks.")] = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Try installed connectors against a scripted model.
 
