@@ -217,6 +217,22 @@ async def test_arguments_that_are_no_json_for_a_client_are_told_as_text(odd: str
     assert given == {"input": odd}
 
 
+@requirement("surfaces:odd-bodies")
+async def test_a_title_request_without_an_end_holds_nobody_up() -> None:
+    schema = {"type": "object", "properties": {"title": {"type": "string"}}}
+    body = {
+        "model": "fake",
+        "max_tokens": 99,
+        "messages": [{"role": "user", "content": "<session>" + " " * 2_000}],
+        "output_config": {"format": {"type": "json_schema", "schema": schema}},
+    }
+    async with open_server([HELLO]) as server, client_of(server) as client:
+        with anyio.fail_after(10):
+            answer = await client.post(MESSAGES, json=body, headers={"User-Agent": "claude-cli/2"})
+
+    assert answer.json()["content"] == [{"type": "text", "text": "Hello."}]  # of the agent, as there was no session
+
+
 @requirement("openai:ends")
 @pytest.mark.parametrize("base", ["", "/v1", "/openai", "/anthropic/v1"])
 async def test_a_client_with_a_wrong_base_url_is_told_the_right_one(base: str) -> None:

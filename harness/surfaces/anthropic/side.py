@@ -8,7 +8,6 @@ than they are worth. `count_tokens` is an estimate: what an agent adds to the te
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import cast
 
@@ -21,7 +20,6 @@ from harness.surfaces.compatible.exchange import ModelRequest, ReplyEnd, ReplyEn
 _CHARS_PER_TOKEN = 4
 _TOKENS_PER_IMAGE = 1_600
 _TITLE_CHARS = 60
-_SESSION = re.compile(r"<session>\s*(.*?)\s*</session>", re.DOTALL)
 _NO_USAGE = UsageInfo(input_tokens=0, output_tokens=1)
 
 
@@ -37,8 +35,8 @@ def side_reply(request: ModelRequest) -> tuple[ReplyPart, ...] | None:
     said = text_of(request.messages[0].content)
     if request.options.max_output_tokens == 1:
         return TextPart("ok"), ReplyEnded(ReplyEnd.MAX_TOKENS, _NO_USAGE)
-    if _wants_only_a_title(request.options.output_schema_json) and (session := _SESSION.search(said)):
-        text = json.dumps({"title": _title(session[1])}, ensure_ascii=False)
+    if _wants_only_a_title(request.options.output_schema_json) and (session := _session(said)) is not None:
+        text = json.dumps({"title": _title(session)}, ensure_ascii=False)
         return TextPart(text), ReplyEnded(ReplyEnd.END_TURN, _NO_USAGE)
     return None
 
@@ -71,6 +69,13 @@ def _wants_only_a_title(schema_json: str | None) -> bool:
             return not others
         case _:
             return False
+
+
+def _session(said: str) -> str | None:
+    """What stands between the marks; found in one pass, whatever a client sends."""
+    _, begun, rest = said.partition("<session>")
+    session, ended, _ = rest.partition("</session>")
+    return session if begun and ended else None
 
 
 def _title(session: str) -> str:
