@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from connectors._options import CliOptions, options_of
 from harness.contract.options import ConversationOptions
 
-RESTRICTED_OPTIONS = frozenset({"command", "home", "env", "mode", "client_files", "client_terminals"})
+RESTRICTED_OPTIONS = frozenset({"command", "program", "home", "env", "mode", "client_files", "client_terminals"})
 """They name a program, a directory, its environment or wider rights: not for remote callers (design 10)."""
 
 
@@ -22,6 +22,8 @@ class AcpOptions(CliOptions):
     """An agent whose ways are known."""
     command: list[str] | None = Field(default=None, min_length=1)
     """Program and arguments; by default those of the agent, found on PATH."""
+    program: Path | None = None
+    """Where the program of a known `agent` is; by default it is found on PATH. Its arguments stay the agent's own."""
     home: Path | None = None
     """Where the agent keeps its sessions and settings; by default a directory of ours for each agent."""
     isolated_home: bool = False
@@ -43,6 +45,8 @@ class AcpOptions(CliOptions):
     def _names_an_agent(self) -> AcpOptions:
         if self.agent is None and self.command is None:
             raise ValueError("name an 'agent' or a 'command'")
+        if self.program is not None and (self.agent is None or self.command is not None):
+            raise ValueError("a 'program' goes with an 'agent' and without a 'command', which would name its own")
         return self
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,6 +21,9 @@ from harness.testing.row import Prepared, Row
 from harness.testing.running import Outcome, run_scenario
 from harness.testing.scenario import Scenario
 
+_PACKAGES = "/node_modules/"
+"""Where the program of an npm package and what it needs lie."""
+
 
 async def watch(
     scenario: Scenario, row: Row, directory: Path, connector_options: Mapping[str, Any]
@@ -31,15 +35,20 @@ async def watch(
     """
     log = directory / "traffic.jsonl"
     programs: dict[str, str] = {}
-    rest = {name: value for name, value in connector_options.items() if name != "command"}
+    rest = {name: value for name, value in connector_options.items() if name != row.program_option}
 
     @asynccontextmanager
     async def prepare(scenario: Scenario, directory: Path) -> AsyncGenerator[Prepared]:
         async with row.prepare(scenario, directory) as prepared:
             program = _program(row, _with(prepared, connector_options).options)
             programs[program] = "<program>"
-            tee = _script(directory / "tee", [sys.executable, "-I", "-m", tee_cli.__name__, str(log), program])
-            yield _with(prepared, {"command": str(tee)})
+            if _PACKAGES in program:
+                programs[program[: program.index(_PACKAGES)]] = "<packages>"
+            folder = directory / "program"
+            folder.mkdir()
+            _copy_manifest(Path(program), folder)
+            tee = _script(folder / "tee", [sys.executable, "-I", "-m", tee_cli.__name__, str(log), program])
+            yield _with(prepared, {row.program_option: str(tee)})
 
     outcome = await run_scenario(scenario, replace(row, prepare=prepare), directory, rest)
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
@@ -78,7 +87,7 @@ def stood_in(row: Row, recording: Path, cuts: Sequence[int]) -> Row:
         async with row.prepare(scenario, directory) as prepared:
             # the model is there for the options only: nobody asks it
             try:
-                yield Prepared(_with(prepared, {"command": str(stand_in)}).options)
+                yield Prepared(_with(prepared, {row.program_option: str(stand_in)}).options)
             except Exception as error:
                 # where it began says more than what came of it
                 found = _complaint(state)
@@ -90,6 +99,13 @@ def stood_in(row: Row, recording: Path, cuts: Sequence[int]) -> Row:
                 raise Divergence(found)
 
     return replace(row, prepare=prepare)
+
+
+def _copy_manifest(program: Path, folder: Path) -> None:
+    """What tells the version of a program of an npm package: some know no `--version`."""
+    manifest = next((found for parent in program.parents[:3] if (found := parent / "package.json").is_file()), None)
+    if manifest is not None:
+        shutil.copyfile(manifest, folder / manifest.name)
 
 
 def _script(path: Path, command: list[str]) -> Path:

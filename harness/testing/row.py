@@ -52,6 +52,8 @@ class Row:
     registry: Callable[[], Registry] = Registry
     program: str | None = None
     """The program that has to be installed."""
+    program_option: str = "command"
+    """The option of the connector that names another one."""
 
     @property
     def is_live(self) -> bool:

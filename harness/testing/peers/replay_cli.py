@@ -25,6 +25,7 @@ from pathlib import Path
 from queue import Queue
 from typing import Any, TypeAlias, cast
 
+from harness.testing.peers.framing import Framing, framed, messages_in
 from harness.testing.peers.replay_mcp import McpPlayer, port_in
 
 Json: TypeAlias = Any
@@ -161,12 +162,12 @@ class Voice:
         self._said = bytearray()
         self._at = 0
 
-    def say(self, text: str, at: int) -> None:
+    def say(self, text: str, at: int, framing: Framing = "line") -> None:
         if self._sizes is None and at - self._at > _TOGETHER_MS:
             self.flush()
             wait_until_read(sys.stdout.fileno())
         self._at = at
-        self._said += text.encode("utf-8", "surrogateescape")
+        self._said += framed(text.encode("utf-8", "surrogateescape"), framing)
 
     def flush(self) -> None:
         said, self._said = memoryview(bytes(self._said)), bytearray()
@@ -217,9 +218,10 @@ class Replay:
             self.speak()
 
     def _listen(self) -> None:
-        for line in sys.stdin:
-            self.learn_bridge(line)
-            self._heard.put((None, json.loads(line)))
+        for message, _ in messages_in(sys.stdin.buffer):
+            text = message.decode("utf-8", "surrogateescape")
+            self.learn_bridge(text)
+            self._heard.put((None, json.loads(text)))
         self._heard.put(None)
 
     def learn_bridge(self, text: str) -> None:
@@ -234,7 +236,8 @@ class Replay:
                 self._voice.flush()
                 self._ask(record)
             elif record.get("from") == "peer":
-                self._voice.say(self.names.spoken(record["line"]) + "\n", at=record["at"])
+                said = self.names.spoken(record["line"])
+                self._voice.say(said, at=record["at"], framing=record.get("framing", "line"))
             elif record.get("from") == "stderr":
                 sys.stderr.write(self.names.spoken(record["line"]) + "\n")
                 sys.stderr.flush()

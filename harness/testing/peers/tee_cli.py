@@ -1,4 +1,4 @@
-"""Stands between a connector and a CLI and writes down every line of both. Standard library only.
+"""Stands between a connector and a CLI and writes down every message of both. Standard library only.
 
 tee_cli LOG PROGRAM [ARGUMENT...]: questions such as `--version` go to the program itself. Where the CLI is told of a
 bridge, what goes there over HTTP is written down too.
@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from harness.testing.peers.framing import framed, messages_in
 from harness.testing.peers.tee_mcp import McpTee
 
 _LAST_WORDS_SECONDS = 0.5
@@ -43,13 +44,14 @@ def unchanged(line: bytes) -> bytes:
 
 
 def copy(source: IO[bytes], sink: IO[bytes], log: Log, name: str, change: Callable[[bytes], bytes] = unchanged) -> None:
-    """Line by line to the end, then closes the sink."""
+    """Message by message to the end, then closes the sink."""
     try:
-        for line in source:
-            if b'"transcript_path"' in line:
-                keep_transcript(line, log)
-            log.add(**{"from": name, "line": line.decode("utf-8", "surrogateescape").rstrip("\n")})
-            sink.write(change(line))
+        for message, framing in messages_in(source):
+            if b'"transcript_path"' in message:
+                keep_transcript(message, log)
+            how = {"framing": framing} if framing != "line" else {}
+            log.add(**{"from": name, "line": message.decode("utf-8", "surrogateescape"), **how})
+            sink.write(framed(change(message), framing))
             sink.flush()
     except (BrokenPipeError, ValueError):
         pass  # the reader is gone, and with it the reason to copy
