@@ -19,6 +19,7 @@ CONFORMANCE = (
     Requirement("conformance:replay", "A recording gives the trace it was made with, with no CLI here.", "R-M9"),
     Requirement("conformance:replay:strict", "A replay notices every field of ours that changed.", "R-M9"),
     Requirement("conformance:replay:cut", "Recorded bytes in other pieces are read alike.", "R-M9"),
+    Requirement("conformance:framing", "Recorded messages end as they ended in the pipe.", "ours"),
     Requirement("conformance:record:same", "Two recordings of one scenario differ where the peer does.", "R-M9"),
     Requirement("conformance:drift", "What a peer does otherwise than recorded is told in words.", "R-M9"),
     Requirement("verify:command", "`verify` plays scenarios live or replayed and tells each verdict.", "R-M9"),

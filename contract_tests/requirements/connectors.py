@@ -115,6 +115,7 @@ CONNECTORS = (
     Requirement("acp:questions", "An agent's form is a question, its answers the form's content.", "contract 4"),
     Requirement("acp:schema", "Every message of ours is in ACP's schema, to the last member.", "issue 6, 1"),
     Requirement("acp:package", "An agent made with the protocol's own package works with our connector.", "issue 6, 1"),
+    Requirement("acp:program", "A known agent is started from wherever its program lies.", "ours"),
     Requirement("acp:relay", "An agent that takes MCP servers on stdio only has the host's tools.", "issue 6, 1"),
     Requirement("acp:client:off", "Files and terminals are offered to an agent only where asked for.", "issue 6, 1"),
     Requirement(
