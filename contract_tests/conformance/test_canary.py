@@ -106,7 +106,7 @@ def test_a_verdict_is_known_for_the_same_binary_route_and_system_only(tmp_path: 
     assert known_verdict(file.parent, SUBJECT) is None
 
 
-@requirement("canary:agents")
+@requirement("canary:agents", "R-D7", "R-D12")
 @pytest.mark.parametrize("row", [pytest.param(row, marks=needs_peer(row.program or ""), id=row.name) for row in AGENTS])
 async def test_each_installed_agent_passes_or_has_nothing_to_prove(
     row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,9 @@ from contract_tests.requirements.entry import Requirement
 FIELD = (
     Requirement("R-B3", "A lost peer fails its turn as lost, and the next message goes on.", "R-B3"),
     Requirement("R-F1", "A conversation goes on in the peer's own session after a restart.", "R-F1"),
+    Requirement("R-C2", "The end of a conversation ends its peer and all that it started.", "R-C2"),
+    Requirement("R-D7", "An agent that does not ask before it acts is not trusted with its own tools.", "R-D7"),
+    Requirement("R-D12", "That an agent's question reaches the host is shown with the installed agent.", "R-D12"),
     Requirement("R-D2", "A call that is refused again and again, unchanged, ends the turn with 'loop_guard'.", "R-D2"),
     Requirement("R-D10", "One policy gives one answer, whatever the connector and the kind of request.", "R-D10"),
     Requirement(

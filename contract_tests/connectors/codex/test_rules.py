@@ -16,9 +16,7 @@ from contract_tests.requirements import requirement
 from harness.contract import RequestPolicy
 from harness.policy import Place, rule_of_text
 
-POLICY = RequestPolicy(
-    allow=[rule_of_text("exec_command(touch *)")], deny=[rule_of_text("exec_command(rm *)")]
-)
+POLICY = RequestPolicy(allow=[rule_of_text("exec_command(touch *)")], deny=[rule_of_text("exec_command(rm *)")])
 
 
 def wire_with(policy: RequestPolicy) -> Wire:
