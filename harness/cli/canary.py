@@ -70,7 +70,7 @@ async def check_before(options: ConversationOptions, registry: Registry) -> None
         return
     given = parsed_object(resolved.connector_options_json or "{}", "connector_options_json")
     # of the scripted model all else is told by the row
-    program = {name: given[name] for name in ("command",) if name in given}
+    program = {name: given[name] for name in canary.PROGRAM_OPTIONS if name in given}
     verdict = await _fly(row, connector, program, again=False)
     if verdict is not None and not verdict.passed:
         raise canary.refusal_of(verdict)

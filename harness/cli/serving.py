@@ -41,6 +41,7 @@ from harness.surfaces.server import Server, connectors_of, local_token, serve
 from harness.surfaces.stdio.server import serve_stdio
 from harness.surfaces.ujmw.settings import UjmwSettings
 from harness.surfaces.ujmw.surface import ujmw_dialect
+from harness.testing.canary import PROGRAM_OPTIONS
 
 Signals: TypeAlias = AsyncIterator[signal.Signals]
 Way: TypeAlias = Callable[[LocalHarness, tuple[str, ...], ServeArguments, Signals], Awaitable[None]]
@@ -186,7 +187,7 @@ async def registry_of(names: tuple[str, ...], preset: Mapping[str, JsonValue], *
     if flies_canary:
         for name in names:
             plain = name.partition(":")[0]
-            program = {key: preset[key] for key in ("command",) if plain == first and key in preset}
+            program = {key: preset[key] for key in PROGRAM_OPTIONS if plain == first and key in preset}
             connectors[plain] = await guarded(name, connectors[plain], program)
     if preset:
         connectors[first] = _Preset(connectors[first], preset)

@@ -32,6 +32,8 @@ from harness.testing.scenario import APPROVALS, Scenario, Stage, call, run_comma
 from harness.testing.talk import Turn, choice, result
 
 REASON = "The canary says no."
+PROGRAM_OPTIONS = ("command", "program")
+"""The connector options that choose the binary: the others are those of the scripted model."""
 _SILENCE_SECONDS = 0.5
 """How long a blocked call is watched: a peer that does not block asks its model again at once."""
 
