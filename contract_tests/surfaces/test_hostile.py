@@ -233,6 +233,17 @@ async def test_a_title_request_without_an_end_holds_nobody_up() -> None:
     assert answer.json()["content"] == [{"type": "text", "text": "Hello."}]  # of the agent, as there was no session
 
 
+@requirement("surfaces:odd-bodies")
+@pytest.mark.parametrize("path", [CHAT, MESSAGES])
+async def test_thousands_of_messages_of_one_side_hold_nobody_up(path: str) -> None:
+    body = {"model": "fake", "max_tokens": 9, "messages": [{"role": "user", "content": "Go."}] * 4_000}
+    async with open_server([HELLO]) as server, client_of(server) as client:
+        with anyio.fail_after(15):
+            answer = await client.post(path, json=body)
+
+    assert "Hello." in answer.text
+
+
 @requirement("openai:ends")
 @pytest.mark.parametrize("base", ["", "/v1", "/openai", "/anthropic/v1"])
 async def test_a_client_with_a_wrong_base_url_is_told_the_right_one(base: str) -> None:

@@ -16,6 +16,7 @@ from harness.contract.value import JsonValue
 from harness.errors import InvalidArgument
 from harness.surfaces.anthropic.body import WireMessage
 from harness.surfaces.compatible.names import inner_name
+from harness.surfaces.compatible.tips import merged
 
 Block = Mapping[str, JsonValue]
 _THOUGHTS = ("thinking", "redacted_thinking")
@@ -34,15 +35,8 @@ def history_of(messages: Sequence[WireMessage]) -> tuple[HistoryMessage, ...]:
             "the last message is the assistant's: an agent cannot be made to go on with a given beginning; "
             "end with a message of the user"
         )
-    history: list[HistoryMessage] = []
-    for number, message in enumerate(messages):
-        read = _read(message, f"messages.{number}.content")
-        if not (read.content or read.tool_calls or read.tool_results):
-            continue
-        if history and history[-1].role == read.role:
-            history[-1] = _joined(history[-1], read)
-        else:
-            history.append(read)
+    read = [_read(message, f"messages.{number}.content") for number, message in enumerate(messages)]
+    history = merged(one for one in read if one.content or one.tool_calls or one.tool_results)
     if not history or history[-1].role is HistoryRole.ASSISTANT:
         raise InvalidArgument("the last message is empty: say something or bring tool results")
     return tuple(history)
@@ -150,15 +144,6 @@ def _base64(block: Block, place: str) -> tuple[str, str]:
         )
     at = f"{place}.source"
     return _text(source, "media_type", at), _text(source, "data", at)
-
-
-def _joined(first: HistoryMessage, second: HistoryMessage) -> HistoryMessage:
-    return HistoryMessage(
-        role=first.role,
-        content=[*first.content, *second.content],
-        tool_calls=[*first.tool_calls, *second.tool_calls],
-        tool_results=[*first.tool_results, *second.tool_results],
-    )
 
 
 def _texts(blocks: Sequence[Block], place: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from harness.contract.content import ContentBlock, TextBlock
 from harness.contract.options import HistoryMessage, HistoryRole
@@ -22,18 +23,19 @@ START = ""
 
 def merged(messages: Iterable[HistoryMessage]) -> list[HistoryMessage]:
     """Neighbours of the same role as one message."""
-    result: list[HistoryMessage] = []
-    for message in messages:
-        if result and result[-1].role == message.role:
-            last = result.pop()
-            message = HistoryMessage(
-                role=last.role,
-                content=[*last.content, *message.content],
-                tool_calls=[*last.tool_calls, *message.tool_calls],
-                tool_results=[*last.tool_results, *message.tool_results],
-            )
-        result.append(message)
-    return result
+    return [_one(list(neighbours)) for _, neighbours in groupby(messages, lambda message: message.role)]
+
+
+def _one(neighbours: Sequence[HistoryMessage]) -> HistoryMessage:
+    """Made once: a client may send thousands of them."""
+    if len(neighbours) == 1:
+        return neighbours[0]
+    return HistoryMessage(
+        role=neighbours[0].role,
+        content=[block for message in neighbours for block in message.content],
+        tool_calls=[call for message in neighbours for call in message.tool_calls],
+        tool_results=[result for message in neighbours for result in message.tool_results],
+    )
 
 
 def split(messages: Iterable[HistoryMessage]) -> tuple[list[HistoryMessage], HistoryMessage | None]:
