@@ -29,8 +29,9 @@ test: setup ## Run every check and every test, stop at the first that fails
 	@# a file stays in one process: its fixtures are made once
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile
 
-soak: setup ## Search far longer for a crash that breaks a promise, and wait as long as people do (15 min)
-	HARNESS_SOAK=1 $(BIN)/python -m pytest contract_tests/core/test_crash_points.py contract_tests/core/test_crash_http.py \
+soak: setup ## Search far longer for a crash that breaks a promise, and wait as long as people do (20 min)
+	HARNESS_SOAK=1 $(BIN)/python -m pytest --numprocesses 3 --dist loadfile \
+	  contract_tests/core/test_crash_points.py contract_tests/core/test_crash_http.py \
 	  contract_tests/core/test_model_loop_killed.py contract_tests/soak
 
 peers: ## Install the agents that live tests talk to into .peers (PEERS=codex for one)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from connectors._kept_policy import KeptPolicy, Unasked, check_kept, kept_policy, open_tools
+from connectors.copilot import CopilotConnector
 from contract_tests.requirements import requirement
 from harness.contract import (
+    ConversationOptions,
     Delegation,
     HostRequest,
     OptionKind,
@@ -21,7 +24,9 @@ from harness.contract import (
     ToolSourceKind,
 )
 from harness.errors import NotSupported
+from harness.local import LocalHarness
 from harness.policy import Place, rule_of_text
+from harness.registry import Registry
 from harness.testing.policy_probes import PROBES, Probe, lay_out
 
 OPTIONS = [
@@ -110,3 +115,24 @@ def test_beside_a_source_whose_tools_act_without_asking_no_rule_that_forbids_is_
         check_kept("codex", delegation, ["edit"], Unasked())
     check_kept("acp:opencode", delegation, ["edit"], Unasked(of_sources=False))
     check_kept("codex", delegation.model_copy(update={"request_policy": RequestPolicy()}), ["edit"], Unasked())
+
+
+@requirement("agents:policy:refused")
+async def test_a_policy_that_cannot_be_kept_is_refused_when_it_is_delegated(tmp_path: Path) -> None:
+    program = tmp_path / "copilot"
+    program.write_text("#!/bin/sh\necho 1.0.102\n")
+    program.chmod(0o700)
+    registry = Registry({"copilot": CopilotConnector({"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})})
+    given = {"command": str(program), "base_url": "http://127.0.0.1:9/v1"}
+    internal = {"internal_tools": ["bash", "view"], "model": "m"}
+    async with LocalHarness(registry) as harness:
+        for mode, is_taken in (("sdk", True), ("acp", False)):
+            chosen = json.dumps({**given, "mode": mode})
+            options = ConversationOptions(connector="copilot", connector_options_json=chosen, **internal)
+            conversation = await harness.begin_conversation(options)
+            policy = RequestPolicy(deny=rules("view(path=secret)"))
+            if is_taken:
+                await harness.delegate_request_policy(conversation, policy)
+                continue
+            with pytest.raises(NotSupported, match="its 'view' acts without asking"):
+                await harness.delegate_request_policy(conversation, policy)
