@@ -281,3 +281,22 @@ async def test_an_origin_that_no_page_has_is_refused_at_the_start(origin: str) -
 )
 def test_half_a_pair_is_mended_and_nothing_else_is_touched(given: str, mended: str) -> None:
     assert with_paired_surrogates(given) == mended
+
+
+@requirement("R-K3")
+@pytest.mark.parametrize("name", ["mine.example:8800", "http://mine.example", ""])
+async def test_a_host_that_nobody_can_have_is_refused_at_the_start(name: str) -> None:
+    with pytest.raises(ConfigError, match="is no host name"):
+        async with open_server([HELLO], allowed_hosts=[name]):
+            raise AssertionError("it started")
+
+
+@requirement("surfaces:odd-bodies")
+async def test_a_caller_writes_no_lines_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    body = {"options": {}, "_": {"trace": "1\nharness: ERROR: all is lost"}}
+    with caplog.at_level("INFO", "harness"):
+        async with open_server([HELLO]) as server, client_of(server) as client:
+            (await client.post(SERVICE, json=body)).raise_for_status()
+
+    [told] = [one.getMessage() for one in caplog.records if "trace=" in one.getMessage()]
+    assert "\n" not in told

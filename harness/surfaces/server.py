@@ -64,10 +64,11 @@ async def serve(
 
     Raises:
         ConfigError: the address cannot be used, or is reachable from outside while no token was given; or an origin
-            that no page has.
+            or a host that nobody can have.
     """
     if not tokens and not is_loopback(host):
         raise ConfigError(f"host '{host}' can be reached from outside: give a token, by a token file", key="host")
+    _check_hosts(allowed_hosts)
     _check_origins(allowed_origins)
     tokens = tuple(tokens) or (local_token(),)
     waiters = Waiters()
@@ -98,6 +99,13 @@ async def serve(
             async with _running(app, listener, waiters):
                 yield Server(url, tokens, waiters)
             group.cancel_scope.cancel()
+
+
+def _check_hosts(names: Collection[str]) -> None:
+    """The port is not looked at in 'Host', so a name with one never fits."""
+    for name in names:
+        if not name or "/" in name or name.count(":") == 1:
+            raise ConfigError(f"'{name}' is no host name: write it without a port or a path", key="allowed_hosts")
 
 
 def _check_origins(origins: Collection[str]) -> None:

@@ -160,7 +160,8 @@ async def _with_option_ids(call: Call, conversation_id: str, responses: Sequence
 def _trace(operation: ContractOperation, asked: UjmwCall) -> None:
     if asked.side_channel:
         entries = " ".join(f"{name}={text}" for name, text in asked.side_channel.items())
-        logger.info("UJMW operation '%s' with %s", operation.name, entries[:_SHOWN_CHARS])
+        shown = " ".join(entries[:_SHOWN_CHARS].splitlines())  # a caller writes no lines of our log
+        logger.info("UJMW operation '%s' with %s", operation.name, shown)
 
 
 def _fault(settings: UjmwSettings, error: HarnessError, asked: UjmwCall | None) -> Response:
