@@ -98,6 +98,27 @@ async def test_two_users_of_one_token_share_the_same_words_and_part_with_differe
 
 
 @requirement("openai:users")
+async def test_two_users_of_one_token_may_answer_the_same_calls_at_the_same_moment() -> None:
+    async with open_place([ROUND, HELLO]) as place:
+        ada, bob = place.chat(), place.chat()
+        await ada.say("How is the weather?")
+        await bob.say("How is the weather?")
+        heard: dict[str, str] = {}
+
+        async def answer(chat: Chat, name: str) -> None:
+            heard[name] = (await chat.answer({"oslo": name, "rome": name})).message.content
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(answer, ada, "a")
+            group.start_soon(answer, bob, "b")
+
+    # one goes on with the peer, the other one's results are told to a new one
+    assert sorted(heard.values()) in (["I will look.", f"Oslo: {name}, Rome: {name}."] for name in "ab")
+    assert ada.conversation != bob.conversation
+    assert place.count("opened") == 2
+
+
+@requirement("openai:users")
 async def test_calls_of_the_same_id_are_told_apart_by_the_history_before_them() -> None:
     async with open_place([ROUND]) as place:
         chats = [place.chat(), place.chat()]

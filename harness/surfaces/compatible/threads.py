@@ -117,10 +117,11 @@ def _by_reply(threads: Sequence[Thread], request: ModelRequest) -> Thread | None
 def _by_calls(threads: Sequence[Thread], new: New) -> Thread | None:
     """The call ids decide; where several conversations have them, the history that ends with that message does.
 
+    One that is at work has its answers: others, from somebody who was told the same, belong to a history of their own.
     Conversations that are alike in this too stand at the same point, so either may go on.
     """
     ids = {result.call_id for result in new.message.tool_results}
-    found = [thread for thread in threads if not ids.isdisjoint(thread.waiting)]
+    found = [thread for thread in threads if not thread.is_busy and not ids.isdisjoint(thread.waiting)]
     if len(found) <= 1:
         return found[0] if found else None
     stands_at = tip(new.history)

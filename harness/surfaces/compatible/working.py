@@ -147,10 +147,14 @@ class Work:
         if thread is None and wanted.new.message.tool_results:
             call_ids = {one.call_id for one in wanted.new.message.tool_results}
             waiting = await waiting_for(self.llm, call_ids, self._label)
-            if waiting is not None:
+            if waiting is not None and not self._is_at_work(waiting):
                 thread = await self._adopted(waiting, wanted)
                 check_answers(thread, wanted.new)
         return thread
+
+    def _is_at_work(self, conversation_id: str) -> bool:
+        known = self.room.threads.get(conversation_id)
+        return known is not None and known.is_busy
 
     async def _adopted(self, conversation_id: str, wanted: _Wanted) -> Thread:
         """One of our own is taken for what the client says that it is; nobody else can tell any more."""
