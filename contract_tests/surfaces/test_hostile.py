@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import anyio
@@ -242,6 +243,20 @@ async def test_thousands_of_messages_of_one_side_hold_nobody_up(path: str) -> No
             answer = await client.post(path, json=body)
 
     assert "Hello." in answer.text
+
+
+@requirement("openai:ends")
+@pytest.mark.parametrize("path", [CHAT, MESSAGES])
+async def test_what_a_peer_tells_in_an_error_is_no_header_of_ours(path: str) -> None:
+    error = {"code": "peer_lost", "message": "Gone.", "detail": {"conversation_id": "c_\u2603\r\nSet-Cookie: a=b"}}
+    body = {"model": "fake", "max_tokens": 9, "messages": [{"role": "user", "content": "Go."}]}
+    with anyio.fail_after(20):
+        async with open_server([[{"error": error}]]) as server, client_of(server) as client:
+            answer = await client.post(path, json=body)
+
+    assert "Gone." in answer.text
+    assert re.fullmatch(r"c_[0-9a-f]+", answer.headers["x-harness-conversation"])
+    assert "set-cookie" not in answer.headers
 
 
 @requirement("openai:ends")

@@ -75,7 +75,7 @@ def endpoint(served: Served, desk: Desk, wire: Wire) -> Endpoint:
         try:
             return await (_streamed if request.streams else _whole)(call, wire, request, reply)
         except HarnessError as error:
-            error.detail.setdefault("conversation_id", reply.conversation_id)
+            error.detail["conversation_id"] = reply.conversation_id  # a peer's error may name one of its own
             raise
 
     return guarded(served, answer, wire.refusal)
