@@ -46,5 +46,6 @@ def reply_headers(reply: Reply) -> dict[str, str]:
 def failure_headers(error: HarnessError) -> dict[str, str]:
     """For a request that was refused: the conversation that it was about, where one was found."""
     conversation_id = error.detail.get("conversation_id")
-    is_id = isinstance(conversation_id, str) and _UNSAFE.search(conversation_id) is None
-    return {CONVERSATION: conversation_id} if is_id else {}
+    if isinstance(conversation_id, str) and _UNSAFE.search(conversation_id) is None:
+        return {CONVERSATION: conversation_id}
+    return {}
