@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import anthropic
+import anyio
 import pytest
 
 from contract_tests.llm_suite import Peer
@@ -56,3 +57,25 @@ async def test_a_thread_that_cannot_be_continued_sends_the_whole_history() -> No
     assert refused.value.error_code == "thread_not_found"
     assert sorted(one["turns"] for one in kept) == [1, 2]
     assert len(fork.messages) == 4
+
+
+@requirement("anthropic-surface:threads")
+async def test_two_users_with_the_same_words_may_answer_the_same_call_at_the_same_moment() -> None:
+    """Whose results come second sends the whole history, which begins a conversation of its own."""
+    async with open_sdk([LOOP, HI]) as (server, client):
+        threads = [client.beta.messages.thread(**ASKED, messages=[ASK], tools=[WEATHER]) for _ in range(2)]
+        calls = [await thread.send() for thread in threads]
+        heard: list[str] = []
+
+        async def answer(thread: Any, sky: str) -> None:
+            result = {"type": "tool_result", "tool_use_id": "oslo", "content": sky}
+            heard.append(said(await thread.send({"role": "user", "content": [result]})))
+
+        async with anyio.create_task_group() as group:
+            for thread, sky in zip(threads, ("rain", "snow"), strict=True):
+                group.start_soon(answer, thread, sky)
+        kept = await conversations(server)
+
+    assert calls[0].id == calls[1].id
+    assert len([text for text in heard if text in ("Oslo: rain.", "Oslo: snow.")]) == 1
+    assert len(kept) == 2

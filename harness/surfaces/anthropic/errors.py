@@ -8,7 +8,7 @@ import secrets
 
 from starlette.responses import Response
 
-from harness.errors import ContextOverflow, HarnessError, ProviderError
+from harness.errors import ContextOverflow, HarnessError, ProviderError, TurnInProgress
 from harness.surfaces.call import JSON_TYPE
 from harness.surfaces.compatible.refusals import REPLY_NOT_FOUND, retry_headers, wire_status
 from harness.trace.redaction import Redactor, secrets_of_environment
@@ -26,8 +26,9 @@ _TYPES = {
 }
 _REASONS = {"overloaded": 529, "billing": 402}
 """Statuses that only this API has."""
-_LOST_THREAD = {"error_code": "thread_not_found"}
-"""By this the SDK knows that it should send the whole history."""
+_LOST_THREAD = "thread_not_found"
+_BUSY_THREAD = "thread_continue_in_flight"
+"""By these the SDK knows that it should send the whole history."""
 
 
 def refusal(error: HarnessError, status: int | None = None) -> Response:
@@ -46,7 +47,8 @@ def error_body(error: HarnessError, status: int | None = None, request_id: str |
     status = status or _status(error)
     kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
     told = {"type": kind, "message": _message(error), "code": error.code}
-    details = {"details": _LOST_THREAD} if _is_lost_thread(error) else {}
+    thread_code = _thread_code(error)
+    details = {"details": {"error_code": thread_code}} if thread_code is not None else {}
     named = {"request_id": request_id} if request_id is not None else {}
     return json.dumps({"type": "error", "error": {**told, **details}, **named}).encode()
 
@@ -56,6 +58,12 @@ def _status(error: HarnessError) -> int:
         return 404
     special = _REASONS.get(str(error.detail.get("reason"))) if isinstance(error, ProviderError) else None
     return special or wire_status(error)
+
+
+def _thread_code(error: HarnessError) -> str | None:
+    if isinstance(error, TurnInProgress):
+        return _BUSY_THREAD
+    return _LOST_THREAD if _is_lost_thread(error) else None
 
 
 def _is_lost_thread(error: HarnessError) -> bool:
