@@ -8,9 +8,16 @@ from typing import Annotated
 import typer
 
 EXAMPLES = """\b
+A script, of two model calls:
+  - text: I look.
+    calls: [{name: get_weather, arguments: {city: Oslo}}]
+  - text: "It is so: {{results.get_weather}}."
+
+\b
 Examples:
   harness scripted-model script.yaml --port 8900 --log requests.jsonl
-  ANTHROPIC_BASE_URL=http://127.0.0.1:8900 ANTHROPIC_API_KEY=made-up claude -p "Hello"
+  export ANTHROPIC_BASE_URL=http://127.0.0.1:8900 ANTHROPIC_API_KEY=made-up
+  harness run "What is the weather in Oslo?" --connector claude --tools tools.py
 """
 
 

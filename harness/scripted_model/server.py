@@ -186,7 +186,7 @@ async def open_scripted_model(
         try:
             listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=port)
         except OSError as error:
-            problem = f"cannot listen on 127.0.0.1:{port}: {error.strerror or error}. Port 0 takes a free one."
+            problem = f"cannot listen on 127.0.0.1:{port}: {error.strerror or error}; port 0 takes a free one"
             raise ConfigError(problem, key="port") from error
         model = ScriptedModel(
             entries, url=f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}", log=log_file
