@@ -79,10 +79,9 @@ class Registry:
                 refusals.append(error)
             else:
                 return name, refusals
-        reasons = "; ".join(error.message for error in refusals) or "no connector is installed"
-        raise ConnectorUnavailable(
-            f"no usable connector ({reasons}); shortest way to one: pip install 'level2-harness[claude]'"
-        )
+        reasons = "; ".join(error.message for error in refusals)
+        reasons = reasons or "none is installed; type: pip install 'level2-harness[claude]'"
+        raise ConnectorUnavailable(f"no usable connector ({reasons}); the connector 'fake' needs no program and no key")
 
 
 async def _check_login(name: str, connector: Connector, options: ConversationOptions) -> None:

@@ -50,5 +50,7 @@ def test_what_cannot_be_tried_is_said(shell: Shell) -> None:
     assert (unknown.code, "no scenario 'nothing' to verify; known: approval-always" in unknown.err) == (2, True)
     missing = shell.run("verify", "--connector", "claude", "--scenario", "no-tool", "-O", "command=/no/such/claude")
     assert (missing.code, "type: pip install" in missing.err) == (3, True), missing.err
+    unrecorded = shell.run("verify", "--replay", "--connector", "fake")
+    assert (unrecorded.code, "no recording of 'fake'; without --replay" in unrecorded.err) == (2, True), unrecorded.err
     nothing = shell.run("record", "--connector", "fake", "--scenario", "no-tool")
     assert (nothing.code, "there is nothing to record" in nothing.err) == (1, True), nothing.err

@@ -144,6 +144,7 @@ async def test_the_first_usable_connector_is_one_that_is_logged_in(machine: Mach
     with pytest.raises(ConnectorUnavailable, match="no usable connector") as refused:
         await registry.first_usable(ConversationOptions())
     assert "name an 'agent' or a 'command'" in refused.value.message
+    assert refused.value.message.endswith("the connector 'fake' needs no program and no key")
     machine.store(".copilot/config.json", '{"lastLoggedInUser": {"login": "me"}}')
     name, refusals = await registry.first_usable(ConversationOptions())
     assert (name, [error.detail["reason"] for error in refusals]) == ("copilot", ["not_logged_in"])

@@ -48,7 +48,7 @@ async def _verify(arguments: VerifyArguments, options: Mapping[str, Any]) -> int
     rows = chosen(ROWS, arguments.connectors, "connector")
     scenarios = chosen(all_scenarios(), arguments.scenarios, "scenario")
     if arguments.replay:
-        rows = {name: row for name, row in rows.items() if recordings_of(name)}
+        rows = _recorded(rows, scenarios, arguments)
     found: dict[str, dict[str, Outcome]] = {}
     drifted: list[str] = []
     failures: list[tuple[str, str]] = []
@@ -71,6 +71,22 @@ async def _verify(arguments: VerifyArguments, options: Mapping[str, Any]) -> int
         known = matrix.read_matrix(arguments.matrix)
         matrix.write_matrix(arguments.matrix, known.with_results(found, ROWS), all_scenarios())
     return 1 if failures else DRIFTED if drifted else 0
+
+
+def _recorded(rows: Mapping[str, Row], scenarios: Mapping[str, Scenario], arguments: VerifyArguments) -> dict[str, Row]:
+    """Those with a recording of one of these scenarios.
+
+    Raises:
+        InvalidArgument: a connector was named and has none, so that nothing would be tried.
+    """
+    found = {name: row for name, row in rows.items() if recordings_of(name).keys() & scenarios.keys()}
+    silent = next((name for name in arguments.connectors if name not in found), None)
+    if silent is not None:
+        of = " in that scenario" if recordings_of(silent) else ""
+        raise InvalidArgument(
+            f"--replay: no recording of '{silent}'{of}; without --replay the connector itself is tried"
+        )
+    return found
 
 
 def _drift(row: Row, outcomes: Mapping[str, Outcome], arguments: VerifyArguments) -> list[str]:
