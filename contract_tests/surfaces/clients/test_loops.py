@@ -20,7 +20,7 @@ from contract_tests.surfaces.clients.libraries import (
     every_pair_by_id,
     every_pair_some_always,
 )
-from contract_tests.surfaces.clients.lines import Meeting, Place, Weather, open_place
+from contract_tests.surfaces.clients.lines import Library, Meeting, Place, Weather, open_place
 from harness.contract import ConversationInfo
 from harness.scripted_model import ReceivedRequest
 from harness.surfaces.compatible.settings import CompatibleSettings
@@ -202,6 +202,33 @@ async def test_two_users_with_the_same_words_have_an_agent_each(library: str, ag
     assert [line.weather.asked for _, line in users] == [["Oslo"], ["Oslo"]]
     assert [len(one) for one in kept] == [1, 1]
     assert len(set(pids)) == 2
+
+
+@requirement("clients:users")
+@every_pair
+async def test_two_users_of_one_key_share_the_same_words_and_part_with_their_results(
+    library: str, agent: str, tmp_path: Path
+) -> None:
+    script = [{"calls": [call("get_weather", "c1", city="Oslo")]}, {"text": "One."}, {"text": "Two."}]
+    meeting = Meeting(2)
+    said: list[str] = []
+    async with open_place(LIBRARIES[library], agent, script, tmp_path) as place:
+        users = [place.user(weather=Weather(sky, meeting), max_retries=2) for sky in ("rain", "snow")]
+
+        async def ask(user: Library) -> None:
+            said.append((await user.ask(QUESTION)).text)
+
+        async with anyio.create_task_group() as group:
+            for user, _ in users:
+                group.start_soon(ask, user)
+        kept = await place.agent.conversations()
+        told = [json.dumps(request.body) for request in place.agent.model.requests[1:]]
+
+    assert sorted(said) == ["One.", "Two."]
+    assert [line.weather.asked for _, line in users] == [["Oslo"], ["Oslo"]]
+    assert len(kept) == 2
+    # nobody's model reads what the other one's tool has said
+    assert sorted(("rain in Oslo" in text, "snow in Oslo" in text) for text in told) == [(False, True), (True, False)]
 
 
 @requirement("clients:regenerated")
