@@ -37,3 +37,4 @@ while state["status"] in ("running", "awaiting_host"):
         call("POST", f"{turn}/responses", {"responses": [answer_to(one) for one in state["pending_requests"]]})
 print()
 call("DELETE", conversation)
+sys.exit(state["error"]["message"] if state.get("error") else 0)

@@ -44,6 +44,16 @@ def test_ask_takes_a_connector_or_a_server_and_so_do_strangers(shell: Shell) -> 
 
 
 @requirement("examples:run")
+def test_a_stranger_says_why_a_turn_failed(shell: Shell) -> None:
+    steps = '[{"error": {"code": "provider_error", "message": "the model is down"}}]'
+    with shell.started("serve", "--connector", "fake", "--print-token", "-O", f"steps={steps}") as server:
+        url = line_with(server, "listening on ").removeprefix("listening on ").strip()
+        token = line_with(server, "token ").removeprefix("token ").strip()
+        stranger = run(shell, "stranger_client.py", url, token)
+    assert (stranger.returncode, "the model is down" in stranger.stderr) == (1, True), stranger.stderr
+
+
+@requirement("examples:run")
 def test_the_tools_file_works(shell: Shell) -> None:
     prompt = (
         'call get_weather {"city": "Oslo", "unit": "fahrenheit"}\ncall get_weather {"city": "Ys"}\ncall list_cities'

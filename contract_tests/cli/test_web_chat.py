@@ -89,6 +89,8 @@ def test_the_page_denies_stops_and_goes_on(shell: Shell, tmp_path: Path) -> None
         page.type("//textarea", "Go\n")
         page.click("//button[text()='deny']")
         page.find("//div[contains(@class, 'card')][contains(., 'refused')]")
+        assert "deny" in page.text("//div[contains(@class, 'card')]")
+        assert "allow" not in page.text("//div[contains(@class, 'card')]")  # what was not chosen is gone
         page.find("//div[@class='text'][contains(., 'Well.')]")
         page.find("//button[text()='Send' and not(@hidden)]")
         page.type("//textarea", "Again\n")
