@@ -29,6 +29,8 @@ from harness.settings import Settings
 if TYPE_CHECKING:
     from harness.surfaces.mcp_server.server import Offer
 
+OWNER = "mcp"
+"""A model may be behind the client: it sees and deletes what clients of this server began, never the user's own."""
 _INSTALL = "'harness mcp' needs the package 'mcp'; type: pip install 'level2-harness[mcp]'"
 
 
@@ -107,7 +109,7 @@ async def _over_stdio(harness: LocalHarness, offer: Offer, directory: Path, sign
     with unwrapped():
         async with anyio.create_task_group() as group:
             group.start_soon(_cancel_on_signal, signals, group.cancel_scope)
-            await serve_stdio(harness, offer, local_token(directory=directory))
+            await serve_stdio(harness, offer, local_token(directory=directory, owner=OWNER))
             group.cancel_scope.cancel()
 
 
@@ -131,7 +133,7 @@ async def _over_http(
         harness,
         host=arguments.host,
         port=arguments.port,
-        tokens=(local_token(secret, directory),) if secret or is_loopback(arguments.host) else (),
+        tokens=(local_token(secret, directory, OWNER),) if secret or is_loopback(arguments.host) else (),
         connectors=offer.connectors,
         also=(mcp_dialect(offer),),
         allowed_hosts=arguments.allowed_hosts,

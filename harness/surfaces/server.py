@@ -17,6 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from harness.errors import ConfigError, unwrapped
+from harness.local import LOCAL_OWNER
 from harness.server_record import is_loopback, recorded
 from harness.settings import Rights
 from harness.surfaces.app import build_app
@@ -122,10 +123,10 @@ def connectors_of(names: Sequence[str]) -> tuple[ConnectorInfo, ...]:
     return tuple(ConnectorInfo(name=name, is_default=number == 0) for number, name in enumerate(names))
 
 
-def local_token(secret: str | None = None, directory: Path | None = None) -> Token:
+def local_token(secret: str | None = None, directory: Path | None = None, owner: str = LOCAL_OWNER) -> Token:
     """The token of whoever started the server: no programs, and work below one directory only (design 10)."""
     root = (directory or Path.cwd()).resolve()
-    return Token(secret or secrets.token_urlsafe(32), "local", Rights(programs=False, cwd_roots=(root,)))
+    return Token(secret or secrets.token_urlsafe(32), owner, Rights(programs=False, cwd_roots=(root,)))
 
 
 class _Uvicorn(uvicorn.Server):

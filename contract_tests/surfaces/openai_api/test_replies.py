@@ -127,6 +127,37 @@ async def test_who_leaves_before_an_answer_has_cancelled_the_turn_and_its_peer_e
 
 
 @requirement("openai:disconnect")
+async def test_calls_that_came_after_their_client_had_left_wait_for_nobody() -> None:
+    go_on = anyio.Event()
+    script = [[{"text": "one"}, {"until": go_on}, {"calls": [{"name": "weather", "id": "oslo"}]}, {"text": "two"}]]
+    settings = CompatibleSettings(grace_seconds=1, stream_grace_seconds=1)
+    async with open_place(script, compatible=settings) as place:
+        stream = await place.client().chat.completions.create(**BODY, stream=True)
+        await anext(stream)
+        await stream.close()
+        await place.server.waiters.wait_for(0)
+        go_on.set()  # within the grace time: the reply ends with calls, and nothing was cancelled
+        await place.peer.has_seen("closed")
+
+
+@requirement("openai:disconnect")
+async def test_a_client_that_comes_back_in_time_gets_the_calls_it_has_missed() -> None:
+    go_on = anyio.Event()
+    script = [[{"text": "one"}, {"until": go_on}, {"calls": [{"name": "weather", "id": "oslo"}]}, {"text": "two"}]]
+    settings = CompatibleSettings(grace_seconds=1, stream_grace_seconds=1)
+    async with open_place(script, compatible=settings) as place:
+        stream = await place.client().chat.completions.create(**BODY, stream=True)
+        await anext(stream)
+        await stream.close()
+        await place.server.waiters.wait_for(0)
+        go_on.set()
+        chat = place.chat(stream=True)
+        assert [call for call, _, _ in calls_of(await chat.say("Go."))] == ["oslo"]
+        await anyio.sleep(1.2)  # longer than the grace time: what was told waits for its results
+        assert (await chat.answer({"oslo": "rain"})).message.content == "two"
+
+
+@requirement("openai:disconnect")
 async def test_one_of_two_readers_may_leave() -> None:
     go_on = anyio.Event()
     async with open_place(waiting_script(go_on), compatible=SHORT_GRACE) as place:

@@ -144,6 +144,7 @@ async def _whole(call: Call, wire: Wire, request: ModelRequest, reply: Reply) ->
             await reply.whole_or_broken()
     if reply.is_over:
         body = _encoded(wire.whole(request, reply, await reply.whole()))
+        reply.was_told = True
         return Response(body, headers=reply_headers(reply), media_type=JSON_TYPE)
     if patience.cancelled_caught:
         return _PatientReply(call.served, reply, lambda whole: wire.whole(request, reply, whole))
@@ -195,6 +196,7 @@ class _StreamedReply(Response):
             number += len(ready)
             yield b"".join(self._writer.part(part) for part in ready)
             if self._reply.is_over and number == len(self._reply.parts):
+                self._reply.was_told = True
                 return
 
 
@@ -223,3 +225,4 @@ class _PatientReply(Response):
             return
         whole = await self._reply.whole()
         await send({"type": "http.response.body", "body": _encoded(self._render(whole)), "more_body": False})
+        self._reply.was_told = True

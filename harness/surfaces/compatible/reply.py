@@ -67,6 +67,8 @@ class Reply:
     readers: int = 0
     was_streamed: bool = False
     """Whether a client has had the beginning of a stream: then a departure is a cancel."""
+    was_told: bool = False
+    """Whether a client has had all of it."""
     _has_begun: bool = False
     _changed: anyio.Event = field(default_factory=anyio.Event)
 

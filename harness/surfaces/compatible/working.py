@@ -60,8 +60,9 @@ class Work:
 
     async def run(self) -> None:
         settings = self.served.compatible
+        asking: Thread | None = None
         try:
-            await self._answer()
+            asking = await self._answer()
         except HarnessError as error:
             self.reply.fail(error)
         except RecursionError:
@@ -73,8 +74,11 @@ class Work:
             self.reply.fail(Internal("this server is stopping"))  # only where nothing has ended it
             until = anyio.current_time() + settings.recorded_seconds
             self.room.record(self.request, self.terms, self.reply, until, settings.max_recorded)
+        if asking is not None:
+            await self._cancel_when_untold(asking)
 
-    async def _answer(self) -> None:
+    async def _answer(self) -> Thread | None:
+        """Lets the reply grow to its end; gives the conversation if calls of it wait for the client now."""
         wanted = await self._wanted()
         thread = await self._found(wanted)
         is_new = thread is None
@@ -116,6 +120,7 @@ class Work:
         self.reply.add(grown.end)
         if is_left:
             await ended(self.llm, thread)
+        return thread if grown.waiting and not is_left else None
 
     async def _wanted(self) -> _Wanted:
         """Raises:
@@ -246,6 +251,19 @@ class Work:
         await self.reply.left(settings.grace_seconds, settings.stream_grace_seconds)
         self.room.forget_reply(self.request, self.terms, self.reply)
         await self.llm.cancel_turn(conversation_id, turn_id)
+
+    async def _cancel_when_untold(self, thread: Thread) -> None:
+        """Calls that no client has heard of would wait until the conversation is abandoned."""
+        settings, waiting = self.served.compatible, thread.waiting
+        await self.reply.left(settings.grace_seconds, settings.stream_grace_seconds)
+        if self.reply.was_told or thread.waiting is not waiting or thread.reading is None:
+            return
+        self.room.forget_reply(self.request, self.terms, self.reply)
+        self.room.threads.pop(thread.conversation_id, None)
+        if thread.is_foreign:
+            await self.llm.cancel_turn(thread.conversation_id, thread.reading.turn_id)
+        else:
+            await ended(self.llm, thread)
 
     def _tips(self, new: New, before: Collection[str]) -> frozenset[str]:
         """Where the client says that the conversation stands, now that it has this reply."""

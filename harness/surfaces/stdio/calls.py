@@ -44,7 +44,7 @@ class Calls:
         self._llm = llm
         self._connectors = connectors
         self._following = following
-        self._parked: dict[RpcId | None, anyio.CancelScope] = {}
+        self._parked: dict[anyio.CancelScope, RpcId | None] = {}
         self._is_settled = False
         self._own: Mapping[str, _Own] = {
             "submit_user_message": self._submit_user_message,
@@ -71,15 +71,15 @@ class Calls:
 
     def give_up(self, rpc_id: RpcId) -> None:
         """The client waits no longer. Whatever does not wait is answered soon anyway."""
-        scope = self._parked.get(rpc_id)
-        if scope is not None:
-            scope.cancel()
+        for scope, waits_for in self._parked.items():
+            if waits_for == rpc_id:
+                scope.cancel()
 
     def settle(self) -> None:
         """Nothing waits any more, now and in future."""
         self._is_settled = True
         self._following.stop()
-        for scope in list(self._parked.values()):
+        for scope in self._parked:
             scope.cancel()
 
     # inside
@@ -98,12 +98,12 @@ class Calls:
     ) -> TurnState:
         if max_wait_ms > 0 and not self._is_settled:
             with anyio.CancelScope() as scope:
-                self._parked[rpc_id] = scope
+                self._parked[scope] = rpc_id
                 try:
                     wait_ms = min(max_wait_ms, MAX_WAIT_MS)
                     return await self._llm.poll_turn(conversation_id, turn_id, since_sequence_no, wait_ms, max_items)
                 finally:
-                    del self._parked[rpc_id]
+                    del self._parked[scope]
         # also when the wait above was given up
         return await self._llm.poll_turn(conversation_id, turn_id, since_sequence_no, 0, max_items)
 
