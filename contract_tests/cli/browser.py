@@ -81,12 +81,13 @@ def browser(directory: Path) -> Iterator[Page]:
             with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
                 made = client.post("/session", json={"capabilities": {"alwaysMatch": capabilities}}).json()["value"]
                 assert "sessionId" in made, made
-                client.base_url = f"http://127.0.0.1:{port}/session/{made['sessionId']}"
+                session = f"http://127.0.0.1:{port}/session/{made['sessionId']}"
+                client.base_url = session
                 client.post("/timeouts", json={"implicit": WAIT_SECONDS * 1000})
                 try:
                     yield Page(client)
                 finally:
-                    client.delete("")
+                    client.delete(session).raise_for_status()  # no slash behind it, else the browser lives on
         finally:
             process.terminate()
 
