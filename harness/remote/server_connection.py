@@ -188,7 +188,8 @@ class ServerConnection:
 
     def _lost(self, error: httpx2.TransportError) -> PeerLost:
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
-            return self.lost(f"it cannot be reached ({_reason(error)})")
+            told = f"the server at '{self.url}' is gone, or was not started: it cannot be reached ({_reason(error)})"
+            return PeerLost(told, url=self.url)
         if isinstance(error, httpx2.ReadTimeout):
             return self.lost("it did not answer in time")
         return self.lost(f"the connection broke off ({_reason(error)}), so the call may or may not have been done")
