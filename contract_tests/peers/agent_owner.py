@@ -44,4 +44,5 @@ async def main(name: str, journal: str, directory: str) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main, *sys.argv[1:])
+    _, row_name, home, journal_file = sys.argv
+    anyio.run(main, row_name, home, journal_file)

@@ -95,7 +95,9 @@ OPENAI_SURFACE = (
     ),
     Requirement("responses:content", "Every item and part arrives as it is, or is refused by its place.", "contract 3"),
     Requirement("responses:tools", "Tools in namespaces are called under their client's names.", "issue 9, 1"),
-    Requirement("responses:structured", "A text format reaches the connector, and the text is that JSON.", "issue 9, 1"),
+    Requirement(
+        "responses:structured", "A text format reaches the connector, and the text is that JSON.", "issue 9, 1"
+    ),
     Requirement("responses:retry", "A repeated request joins or gets the same response.", "issue 9, 1"),
     Requirement(
         "responses:stacking", "Our connector `openai` keeps the contract on our own Responses API.", "issue 9, 7"

@@ -15,9 +15,13 @@ STACKING = (
     Requirement("stacking:turns", "Equal messages and equal client keys of two callers stay apart.", "issue 9"),
     Requirement("stacking:restricted", "Who names no programs does not spend our token either.", "design 10"),
     Requirement("stacking:options", "The connector says which option is missing, and never shows a token.", "issue 9"),
-    Requirement("stacking:resume", "After a restart the conversation over there goes on, or its loss is told.", "issue 9"),
+    Requirement(
+        "stacking:resume", "After a restart the conversation over there goes on, or its loss is told.", "issue 9"
+    ),
     Requirement("stacking:delegation", "Tool sources and policies are handed down to who can take them.", "issue 9"),
-    Requirement("stacking:loop", "Harnesses that stand on each other in a circle, or too high, are refused.", "issue 9"),
+    Requirement(
+        "stacking:loop", "Harnesses that stand on each other in a circle, or too high, are refused.", "issue 9"
+    ),
     Requirement("stacking:killed", "When a harness in the middle is killed, nothing hangs above or below.", "issue 9"),
     Requirement("stacking:claude", "The real Claude CLI at the bottom calls the tools of the top.", "issue 9"),
 )
