@@ -74,14 +74,14 @@ def test_what_is_not_recorded_has_a_reason(row: str) -> None:
     cells = {name: matrix.cell(row, name) for name in SCENARIOS}
     plays = {name for name, cell in cells.items() if cell is not None and cell.verdict == Verdict.SUPPORTED}
     files = recordings_of(row)
-    said = [json.loads(line) for line in read_recording(files["one-call"]).lines[1:]]
+    said = [json.loads(line) for line in read_recording(files["no-tool"]).lines[1:]]
     reasons = {*TOO_LARGE, *(RACES if has_two_channels(said) else ())}
     assert plays - set(files) == reasons & plays
 
 
 @requirement("conformance:replay")
 def test_recordings_are_small_and_tell_nothing_of_the_machine_they_were_made_on() -> None:
-    assert sum(file.stat().st_size for file in RECORDINGS.values()) < 6_000_000
+    assert sum(file.stat().st_size for file in RECORDINGS.values()) < 7_500_000
     files = [*RECORDINGS.values(), *OTHER_VERSIONS.values()]
     texts = {file: file.read_text(encoding="utf-8") for file in files}
     for file, text in texts.items():
