@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# What the demonstration needs is there in a moment; the clients and checkers of the tests are many more.
+DEMO_STAMP := $(VENV)/.installed-demo
 STAMP := $(VENV)/.installed
 PEERS ?= $(shell awk '!/^\#/ { print $$1 }' peers.txt)
 
@@ -18,7 +20,7 @@ help: ## Show this list
 
 setup: $(STAMP) ## Create .venv with pinned dependencies and the Claude Code CLI
 
-demo: setup ## Let the real Claude Code CLI call Python tools: scripted model, no key
+demo: $(DEMO_STAMP) ## Let the real Claude Code CLI call Python tools: scripted model, no key
 	$(BIN)/harness demo
 
 test: setup ## Run every check and every test, stop at the first that fails
@@ -58,9 +60,13 @@ pins: ## Take the newest versions and write constraints.txt anew
 	{ head -n 1 constraints.txt; $(VENV)-pins/bin/python -m pip freeze --exclude level2-harness; } > constraints.new
 	mv constraints.new constraints.txt
 
-$(STAMP): pyproject.toml constraints.txt
+$(DEMO_STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "$(PYTHON) is too old: Python 3.11 or newer is needed, name it with PYTHON=")'
 	@# Debian splits venv's pip off into a package of its own: then the pip outside puts one in.
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || $(PYTHON) -m pip --python $(BIN)/python install pip
+	$(PIP_INSTALL) --constraint constraints.txt --editable '.[claude]'
+	@touch $@
+
+$(STAMP): $(DEMO_STAMP)
 	$(PIP_INSTALL) --constraint constraints.txt --editable '.[claude,mcp,openai,clients,dev]'
 	@touch $@

@@ -7,11 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
-from pydantic import create_model
+from pydantic import ConfigDict, create_model
 
 from harness.contract.conversational_llm import ConversationalLLM, ConversationDirectory
 from harness.contract.options import ConversationOptions
 from harness.contract.value import JsonValue, Value
+
+class _Request(Value):
+    """Built when it is first read: most servers are never asked for most operations in this form."""
+
+    model_config = ConfigDict(defer_build=True)
+
 
 _STARTS_WORK = frozenset({"begin_conversation", "submit_user_message", "fork_conversation"})
 
@@ -44,7 +50,7 @@ def _operation(name: str, method: Any) -> ContractOperation:
         if parameter.name != "self"
     }
     words = name.split("_")
-    takes = create_model("".join(word.capitalize() for word in words) + "Request", __base__=Value, **fields)
+    takes = create_model("".join(word.capitalize() for word in words) + "Request", __base__=_Request, **fields)
     gives = None if hints["return"] is type(None) else hints["return"]
     told = inspect.getdoc(method) or " ".join(words).capitalize()
     return ContractOperation(name, takes, gives, told.splitlines()[0], name in _STARTS_WORK)
