@@ -16,7 +16,7 @@ from harness.contract.value import JsonValue, Value
 class _Request(Value):
     """Built when it is first read: most servers are never asked for most operations in this form."""
 
-    model_config = ConfigDict(defer_build=True)
+    model_config = ConfigDict(defer_build=True, use_attribute_docstrings=False)
 
 
 _STARTS_WORK = frozenset({"begin_conversation", "submit_user_message", "fork_conversation"})
