@@ -8,6 +8,7 @@ from typing import Protocol
 import anyio
 
 from connectors._process import PeerProcess
+from connectors._stall_watch import StallLimits, StallWatch, Watched
 from harness.connector import SessionGone, TurnSink
 from harness.contract.content import ContentBlock
 from harness.contract.options import TurnOptions
@@ -16,7 +17,7 @@ from harness.errors import HarnessError, NotSupported, PeerLost
 from harness.turn.events import TurnEvent
 
 
-class AgentWire(Protocol):
+class AgentWire(Watched, Protocol):
     """A vendor's protocol: pure, fed with lines, asked for bytes."""
 
     @property
@@ -55,9 +56,11 @@ class AgentSession:
         wire: AgentWire,
         *,
         interrupt_seconds: float,
+        stall: StallLimits,
         has_read: Callable[[], None] | None = None,
         cancelled: Callable[[], None] | None = None,
     ) -> None:
+        self.watch = StallWatch(f"'{process.name}'", wire, stall)
         self._process = process
         self._wire = wire
         self._interrupt_seconds = interrupt_seconds
@@ -94,10 +97,11 @@ class AgentSession:
             async for lines in self._process.lines():
                 events = self._wire.receive(lines)
                 self.flush()
+                self.watch.moved()
                 if self._has_read is not None:
                     self._has_read()
                 if self._sink is not None:
-                    self._sink.emit(*events)
+                    self._sink.emit(*self.watch.with_stall(events))
                 if self._over is not None and self._wire.turn_is_over:
                     self._over.set()
         except HarnessError as error:
@@ -117,6 +121,7 @@ class AgentSession:
             self._process.write(data)
         except PeerLost:
             return False
+        self.watch.moved()
         return True
 
     # Session
@@ -131,9 +136,9 @@ class AgentSession:
             sink.emit(*notices, *told)
             if not self.flush():
                 raise SessionGone
-            await self._over.wait()
+            await self.watch.until(self._over, sink, self.interrupt)
             if self._lost is not None and not self._wire.turn_is_over:
-                raise self._lost
+                raise self.watch.given_up or self._lost
         finally:
             self._sink = self._over = None
 
@@ -151,6 +156,7 @@ class AgentSession:
         over = self._over
         if over is None:
             return
+        self.watch.rest()
         self._wire.interrupt()
         self.flush()
         if self._cancelled is not None:

@@ -27,6 +27,10 @@ class CliOptions(BaseModel):
     """How long an interrupt may take before the CLI is ended."""
     grace_seconds: float = Field(default=3.0, gt=0)
     """Between SIGTERM and SIGKILL."""
+    stalled_seconds: float = Field(default=60.0, gt=0)
+    """After how much silence of the CLI, with nothing to wait for, a turn is told to have stalled."""
+    interrupt_when_stalled: bool = False
+    """Ends a turn that has stalled."""
 
     @field_validator("env")
     @classmethod

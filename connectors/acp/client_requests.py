@@ -69,6 +69,10 @@ class ClientRequests:
             return [notice("arguments_not_changed", told)]
         return []
 
+    @property
+    def are_open(self) -> bool:
+        return bool(self._asked or self._calls)
+
     def close(self) -> None:
         """The turn is over or given up: what is open is answered as cancelled, as the protocol wants it."""
         for asked in self._asked.values():

@@ -17,6 +17,7 @@ from connectors._kept_policy import check_kept, kept_policy, open_tools
 from connectors._options import check_taken
 from connectors._programs import ProgramVersions, Version, version_text
 from connectors._recorded import RecordedProcesses
+from connectors._stall_watch import stall_limits
 from connectors.acp.agent import AGENTS, SERVER_NAME, UNKNOWN, Agent
 from connectors.acp.argv import Launch, launch
 from connectors.acp.client_calls import NO_RIGHTS, ClientRights
@@ -109,6 +110,7 @@ class AcpConnector(RecordedProcesses):
             launch=plan.launch,
             options=plan.options,
             tools=plan.tools,
+            stall=stall_limits(acp),
             sources=[server_of(source) for source in delegation.tool_sources],
             bridge=acp.bridge,
             mode=acp.mode or plan.agent.mode,

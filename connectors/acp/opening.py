@@ -19,6 +19,7 @@ from connectors._json import JsonObject, object_in, plain_text_in
 from connectors._kept_policy import KeptPolicy
 from connectors._process import open_process
 from connectors._recorded import process_note
+from connectors._stall_watch import StallLimits
 from connectors.acp.agent import SERVER_NAME, Agent
 from connectors.acp.argv import Launch
 from connectors.acp.bridge import AcpBridge
@@ -48,6 +49,7 @@ class Start:
     launch: Launch
     options: ConversationOptions
     tools: MappedTools
+    stall: StallLimits
     sources: list[JsonObject] = field(default_factory=list[JsonObject])
     bridge: str = "auto"
     mode: str | None = None
@@ -89,12 +91,14 @@ async def open_agent_session(start: Start, earlier: str | None, log: SessionLog)
     protocol = start.protocol(agent, start.options, names, opening)
     server = McpServer(start.tools.tools, name=SERVER_NAME, call_id_of=_told_id(agent))
     notes = CallNotes(log, agent)
+    session: AgentSession | None = None
     bridge: AcpBridge | None = None
     client: ClientSide | None = None
 
     async def on_call(call: CallRaised) -> JsonObject:
-        assert bridge is not None, "no session is open before there is a bridge"
-        return await bridge.on_call(call)
+        assert session is not None and bridge is not None, "no session is open before there is a bridge"
+        with session.watch.host_is_asked():
+            return await bridge.on_call(call)
 
     with unwrapped():
         async with (
@@ -132,6 +136,7 @@ async def open_agent_session(start: Start, earlier: str | None, log: SessionLog)
                 process,
                 protocol,
                 interrupt_seconds=start.interrupt_seconds,
+                stall=start.stall,
                 has_read=has_read,
                 cancelled=cancelled,
             )

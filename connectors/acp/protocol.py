@@ -100,6 +100,13 @@ class AcpProtocol:
     def respond(self, request: HostRequest, response: HostResponse) -> list[TurnEvent]:
         return self.requests.respond(request, response, self._turn)
 
+    @property
+    def waits_for_host(self) -> bool:
+        return self.requests.are_open
+
+    def unfinished_calls(self) -> dict[str, str]:
+        return {} if self._turn is None else self._turn.calls.unfinished()
+
     # from the peer
 
     @property

@@ -68,6 +68,11 @@ class ToolCalls:
             return []
         return self._own(call_id, call, asks=asks)
 
+    def unfinished(self) -> dict[str, str]:
+        """The calls whose end was not told: id -> tool."""
+        calls = (call_id for call_id, call in self._known.items() if call.get("status") not in _RESULTS)
+        return {self.model_id(call_id): self.name_of(call_id) for call_id in calls}
+
     def end(self) -> list[TurnEvent]:
         """What the agent left open when the turn ended: it sends nothing more about it."""
         return [

@@ -7,6 +7,7 @@ import anyio
 from bridge_mcp.mapping import error_result, result_of
 from bridge_mcp.protocol import CallRaised, JsonObject
 from connectors._json import compact_json
+from connectors._stall_watch import StallWatch
 from connectors.claude.host_asks import TURN_OVER
 from connectors.claude.host_tools import HostTools
 from connectors.claude.protocol import ClaudeProtocol
@@ -19,9 +20,10 @@ _DEATH_SECONDS = 0.5
 class BridgeRoute:
     """Waits for the host's answer where the peer's request is held. Belongs to one session."""
 
-    def __init__(self, tools: HostTools, protocol: ClaudeProtocol) -> None:
+    def __init__(self, tools: HostTools, protocol: ClaudeProtocol, watch: StallWatch) -> None:
         self._tools = tools
         self._protocol = protocol
+        self._watch = watch
         self._sink: TurnSink | None = None
         self._read = anyio.Event()
         self._over = anyio.Event()
@@ -47,8 +49,12 @@ class BridgeRoute:
 
     async def on_call(self, call: CallRaised) -> JsonObject:
         """The result of one call, once the host has given it."""
-        if self._tools.is_approval(call):
-            return _text_result(await self._permission(call))
+        with self._watch.host_is_asked():
+            if self._tools.is_approval(call):
+                return _text_result(await self._permission(call))
+            return await self._result(call)
+
+    async def _result(self, call: CallRaised) -> JsonObject:
         sink = self._sink
         await self._until_written(call)
         request = self._protocol.raised(call)

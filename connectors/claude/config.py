@@ -39,10 +39,6 @@ class ClaudeOptions(CliOptions):
     """`none`: nobody is asked; whatever an internal tool needs a permission for is denied."""
     background_tasks: bool = False
     """Lets subagents run on while the model goes on; the turn ends when the last one has ended."""
-    stalled_seconds: float = Field(default=60.0, gt=0)
-    """After how much silence of the CLI, with nothing to wait for, a turn is told to have stalled."""
-    interrupt_when_stalled: bool = False
-    """Ends a turn that has stalled."""
     tools_seconds: float = Field(default=20.0, gt=0)
     """How long the CLI may take to ask for the host's tools over the bridge; the first message waits for it."""
 

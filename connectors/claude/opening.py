@@ -13,6 +13,7 @@ import anyio
 from bridge_mcp.http import BridgeAddress, open_endpoint
 from connectors._process import PeerProcess, open_process
 from connectors._recorded import process_note
+from connectors._stall_watch import StallWatch, stall_limits
 from connectors.claude.argv import SERVER_NAME, Handed, Start
 from connectors.claude.bridge_route import BridgeRoute
 from connectors.claude.delegation import allowed_tool_names, delegated_servers, tools_denied_whole
@@ -47,7 +48,8 @@ async def opened(
     may_ask = bool(plan.options.internal_tools or delegation.tool_sources)
     tools = HostTools(plan.tools, approves=is_bridged and may_ask)
     protocol = ClaudeProtocol(_setting(plan, tools, start, memory))
-    route = BridgeRoute(tools, protocol) if is_bridged and tools.server.tools else None
+    watch = StallWatch("Claude Code", protocol, stall_limits(plan.claude))
+    route = BridgeRoute(tools, protocol, watch) if is_bridged and tools.server.tools else None
     begun_at = time.monotonic()
     with unwrapped():
         async with AsyncExitStack() as stack:
@@ -65,7 +67,7 @@ async def opened(
             process = await stack.enter_async_context(_process(plan, version, start, handed))
             log.append(process_note(process.record))
             conditions = Conditions(plan, version, shape, is_fresh=not start.resumes and start.fork is None)
-            session = ClaudeSession(process, protocol, conditions, route=route, log=log)
+            session = ClaudeSession(process, protocol, conditions, watch=watch, route=route, log=log)
             told = await session.start(bridge)
             seconds = time.monotonic() - begun_at
             session.announce(*_first_notices(plan, told or version, process, seconds))

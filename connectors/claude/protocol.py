@@ -32,7 +32,7 @@ from harness.contract.content import ContentBlock
 from harness.contract.options import SystemPromptMode
 from harness.contract.requests import HostRequest, HostResponse
 from harness.contract.value import JsonValue
-from harness.errors import HarnessError, PeerProtocolError
+from harness.errors import PeerProtocolError
 from harness.turn.events import RequestRaised, RequestWithdrawn, TurnEvent, raw
 
 _INITIALIZE = "initialize"
@@ -135,19 +135,14 @@ class ClaudeProtocol:
         self._turn.is_interrupted = True
         self._wire.ask({"subtype": "interrupt"})
 
-    def give_up(self, error: HarnessError) -> None:
-        """The turn is about to be interrupted by us, and fails with this."""
-        if self._turn is not None:
-            self._turn.given_up = error
-
     @property
     def waits_for_host(self) -> bool:
         """Whether it is the host's turn to say something."""
         return self._asks.are_open or bool(self._server.open_calls)
 
-    def unfinished(self) -> str:
-        """What the model has begun and not finished, in words."""
-        return "" if self._turn is None else self._turn.unfinished()
+    def unfinished_calls(self) -> dict[str, str]:
+        """The calls that the model has begun and whose end has not come: id -> tool."""
+        return {} if self._turn is None else self._turn.unfinished_calls()
 
     def take_ended(self) -> EndedTurn | None:
         """The turn that ended since the last call, if its message has reached the model."""

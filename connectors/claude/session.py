@@ -11,6 +11,7 @@ import anyio
 from bridge_mcp.http import BridgeAddress
 from connectors._history_text import history_notice, with_history
 from connectors._process import PeerProcess
+from connectors._stall_watch import StallWatch
 from connectors.claude.bridge_route import BridgeRoute
 from connectors.claude.memory import session_begun, turn_ended, turn_options_changed
 from connectors.claude.plan import Plan
@@ -28,10 +29,9 @@ from harness.errors import (
     HarnessError,
     NotSupported,
     PeerLost,
-    TurnStalled,
     unwrapped,
 )
-from harness.turn.events import TurnEvent, notice
+from harness.turn.events import TurnEvent
 
 
 class ResumeFailed(Exception):
@@ -59,6 +59,7 @@ class ClaudeSession:
         protocol: ClaudeProtocol,
         conditions: Conditions,
         *,
+        watch: StallWatch,
         route: BridgeRoute | None,
         log: SessionLog,
     ) -> None:
@@ -66,6 +67,7 @@ class ClaudeSession:
         self._protocol = protocol
         self._conditions = conditions
         self._claude = conditions.plan.claude
+        self._watch = watch
         self._route = route
         self._log = log
         self._first_notices: list[TurnEvent] = []
@@ -73,8 +75,6 @@ class ClaudeSession:
         self._needs_history = conditions.is_fresh and bool(conditions.plan.options.history)
         self._sink: TurnSink | None = None
         self._over: anyio.Event | None = None
-        self._moved = anyio.Event()
-        """Replaced whenever something came from the CLI or went to it."""
         self._lost: HarnessError | None = None
 
     async def start(self, bridge: BridgeAddress | None) -> Version | None:
@@ -116,11 +116,11 @@ class ClaudeSession:
                 events = self._protocol.receive(lines)
                 self._flush()
                 self._remember()
-                self._has_moved()
+                self._watch.moved()
                 if self._route is not None:
                     self._route.has_read()
                 if self._sink is not None:
-                    self._sink.emit(*events)
+                    self._sink.emit(*self._watch.with_stall(events))
                 if self._over is not None and self._protocol.turn_is_over:
                     self._over.set()
         except HarnessError as error:
@@ -152,9 +152,9 @@ class ClaudeSession:
             sink.emit(*notices, *([history_notice(history)] if history else []))
             if not self._flush():
                 raise SessionGone
-            await self._until_over(sink, self._over)
+            await self._watch.until(self._over, sink, self.interrupt)
             if self._lost is not None and not self._protocol.turn_is_over:
-                raise self._lost
+                raise self._watch.given_up or self._lost
         finally:
             self._sink = self._over = None
             if self._route is not None:
@@ -166,13 +166,14 @@ class ClaudeSession:
     def deliver(self, request: HostRequest, response: HostResponse) -> None:
         self._protocol.respond(request, response)
         self._flush()
-        self._has_moved()
+        self._watch.moved()
 
     async def interrupt(self) -> None:
         """Asks the CLI; if it does not stop in time, ends it. Calls it left open are closed with the turn's end."""
         over = self._over
         if over is None:
             return
+        self._watch.rest()
         self._protocol.interrupt()
         self._flush()
         with anyio.move_on_after(self._claude.interrupt_seconds):
@@ -181,33 +182,6 @@ class ClaudeSession:
         await self._process.end()
 
     # inside
-
-    async def _until_over(self, sink: TurnSink, over: anyio.Event) -> None:
-        with unwrapped():
-            async with anyio.create_task_group() as watching:
-                watching.start_soon(self._watch_silence, sink)
-                await over.wait()
-                watching.cancel_scope.cancel()
-
-    async def _watch_silence(self, sink: TurnSink) -> None:
-        """A CLI that neither says anything nor waits for the host may have lost a request or an answer."""
-        seconds = self._claude.stalled_seconds
-        while True:
-            moved = self._moved
-            with anyio.move_on_after(None if self._protocol.waits_for_host else seconds) as quiet:
-                await moved.wait()
-            if not quiet.cancelled_caught:
-                continue
-            told = f"Claude Code has said nothing for {seconds:g} s{self._protocol.unfinished()}"
-            sink.emit(notice("stalled", told))
-            if self._claude.interrupt_when_stalled:
-                self._protocol.give_up(TurnStalled(told))
-                await self.interrupt()
-            await moved.wait()
-
-    def _has_moved(self) -> None:
-        moved, self._moved = self._moved, anyio.Event()
-        moved.set()
 
     def _flush(self) -> bool:
         """Writes what waits. False when the CLI is gone: whoever reads finds its last words first, then its end."""

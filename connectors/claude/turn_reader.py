@@ -16,7 +16,7 @@ from connectors.claude.outcome import RunningUsage, UsageMeter, end_of
 from harness.contract.output import StopReason
 from harness.contract.usage import UsageInfo, add_usage
 from harness.contract.value import JsonValue
-from harness.errors import HarnessError, PeerProtocolError
+from harness.errors import PeerProtocolError
 from harness.turn.events import (
     TurnEnded,
     TurnEvent,
@@ -59,8 +59,6 @@ class TurnReader:
         self.is_over = False
         self.is_interrupted = False
         """Set by whoever sent the interrupt."""
-        self.given_up: HarnessError | None = None
-        """What an interrupt of our own makes of the turn."""
         self.skipped_lines = 0
         self._ours = ours
         self._meter = meter
@@ -87,11 +85,10 @@ class TurnReader:
         """The call as the model wrote it."""
         return self.messages.calls.get(call_id)
 
-    def unfinished(self) -> str:
-        """The calls that the model wrote and of which nothing has come, in words; empty if there are none."""
-        open_calls = [call for call in self.messages.calls.values() if call.call_id not in self._finished]
-        named = ", ".join(f"'{call.call_id}' of '{call.name}'" for call in open_calls)
-        return f"; the model has called {named}, and nothing was heard of it since" if named else ""
+    def unfinished_calls(self) -> dict[str, str]:
+        """The calls that the model wrote and whose end has not come: id -> tool."""
+        calls = self.messages.calls
+        return {call_id: call.name for call_id, call in calls.items() if call_id not in self._finished}
 
     def skipped(self) -> list[TurnEvent]:
         """A line that was no JSON object came."""
@@ -216,7 +213,7 @@ class TurnReader:
     def _finish(self, end: TurnEnded | TurnFailed) -> list[TurnEvent]:
         self.is_over = True
         was_cut = isinstance(end, TurnEnded) and end.stop_reason == StopReason.CANCELLED
-        failure = self.given_up or (None if self.is_interrupted else self.denials.tripped)
+        failure = None if self.is_interrupted else self.denials.tripped
         if was_cut and failure is not None:
             end = TurnFailed(failure)
         events = self._with_repairs(self.messages.finish(keeps_partial=was_cut))

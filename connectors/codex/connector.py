@@ -20,6 +20,7 @@ from connectors._options import check_taken
 from connectors._process import open_process
 from connectors._programs import ProgramVersions, Version, version_text
 from connectors._recorded import RecordedProcesses, process_note
+from connectors._stall_watch import stall_limits
 from connectors.codex.argv import Launch, launch, login_of
 from connectors.codex.config import RESTRICTED_OPTIONS, CodexOptions, read_options
 from connectors.codex.installed import find_program, link_login, user_login
@@ -238,7 +239,13 @@ async def _opened(
                     version = protocol.version
                     log.append({_RECORD: {"thread_id": thread.thread_id, "turns": noted, "version": version}})
 
-            session = AgentSession(process, protocol, interrupt_seconds=plan.codex.interrupt_seconds, has_read=remember)
+            session = AgentSession(
+                process,
+                protocol,
+                interrupt_seconds=plan.codex.interrupt_seconds,
+                stall=stall_limits(plan.codex),
+                has_read=remember,
+            )
             protocol.open_thread(params, earlier.thread_id if earlier else None)
             await _start(session, protocol, plan)
             thread = protocol.thread

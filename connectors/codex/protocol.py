@@ -132,6 +132,13 @@ class CodexProtocol:
             return [notice("arguments_not_changed", text)]
         return []
 
+    @property
+    def waits_for_host(self) -> bool:
+        return bool(self._asked)
+
+    def unfinished_calls(self) -> dict[str, str]:
+        return {} if self._turn is None else self._turn.unfinished_calls
+
     # from the peer
 
     @property

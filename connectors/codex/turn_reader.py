@@ -98,6 +98,8 @@ class TurnReader:
         """Items by id, as Codex last told of them."""
         self.written: dict[str, WrittenCall] = {}
         """Calls by id; empty in a resumed thread, which does not tell them."""
+        self.unfinished_calls: dict[str, str] = {}
+        """Those whose end has not come: id -> tool."""
         self.rounds = Rounds(meter)
         self.asked: set[str] = set()
         """The calls that the host was asked to run."""
@@ -159,10 +161,13 @@ class TurnReader:
 
     def _raw_item(self, item: JsonObject) -> list[TurnEvent]:
         call_id = plain_text_in(item.get("call_id"))
+        if item.get("type") == "function_call_output":
+            self.unfinished_calls.pop(call_id, None)
         match item.get("type"):
             case "function_call":
-                text = escaped_surrogates(text_in(item.get("arguments")))
-                self.written[call_id] = WrittenCall(len(self.written), plain_text_in(item.get("name")), text)
+                text, name = escaped_surrogates(text_in(item.get("arguments"))), plain_text_in(item.get("name"))
+                self.written[call_id] = WrittenCall(len(self.written), name, text)
+                self.unfinished_calls[call_id] = name
             case "function_call_output" if self._was_kept_back(call_id):
                 name, told = self.written[call_id].name, plain_text_in(item.get("output"))
                 said = f"Codex answered the call '{call_id}' of '{name}' itself: {told[:500]}"
@@ -184,6 +189,7 @@ class TurnReader:
             self.rounds.heard()
         if items.acts(item) or item.get("type") == "dynamicToolCall":
             self.rounds.begun(item_id)
+            self.unfinished_calls.setdefault(item_id, plain_text_in(item.get("tool")) or str(item.get("type")))
         if item.get("type") == "agentMessage":
             self._begun.setdefault(item_id, False)
             return []
@@ -196,6 +202,7 @@ class TurnReader:
         is_new = item_id not in self.items
         self.items[item_id] = item
         self.rounds.done(item_id)
+        self.unfinished_calls.pop(item_id, None)
         match item.get("type"):
             case "agentMessage":
                 return self._message(item_id, item)

@@ -23,6 +23,7 @@ from connectors._options import check_taken
 from connectors._process import open_process
 from connectors._programs import ProgramVersions, Version, version_text
 from connectors._recorded import RecordedProcesses, process_note
+from connectors._stall_watch import stall_limits
 from connectors.acp.agent import SERVER_NAME
 from connectors.acp.connector import capabilities_of, opened
 from connectors.acp.opening import Start, server_of
@@ -192,6 +193,7 @@ def _acp_start(plan: _Plan) -> Start:
         launch=acp_launch(str(plan.program), copilot, plan.options, plan.environ, plan.home),
         options=plan.options,
         tools=plan.tools,
+        stall=stall_limits(copilot),
         sources=[server_of(source) for source in plan.delegation.tool_sources],
         policy=plan.policy,
         capabilities={"_meta": {"github.com/copilot": {"events": list(EVENTS)}}},
@@ -241,7 +243,13 @@ async def _sdk_session(plan: _Plan, opening: SdkOpening, log: SessionLog) -> Asy
             framer=LengthFramer(max_message_bytes=copilot.max_line_bytes),
         ) as process:
             log.append(process_note(process.record))
-            session = AgentSession(process, protocol, interrupt_seconds=copilot.interrupt_seconds, has_read=remember)
+            session = AgentSession(
+                process,
+                protocol,
+                interrupt_seconds=copilot.interrupt_seconds,
+                stall=stall_limits(copilot),
+                has_read=remember,
+            )
             protocol.connect()
             await _until_open(session, protocol, plan)
             seconds = time.monotonic() - begun_at

@@ -116,6 +116,13 @@ class CopilotSdkProtocol:
             self._rpc.answer(self._asked.pop(key).key, sdk_asks.answer_of(response))
         return []
 
+    @property
+    def waits_for_host(self) -> bool:
+        return bool(self._open_calls or self._open_permissions or self._asked)
+
+    def unfinished_calls(self) -> dict[str, str]:
+        return {} if self._turn is None else self._turn.unfinished_calls
+
     # from the peer
 
     @property

@@ -50,6 +50,8 @@ class SdkReader:
         self.is_interrupted = False
         """Set by whoever sent the abort."""
         self.written: dict[str, WrittenCall] = {}
+        self.unfinished_calls: dict[str, str] = {}
+        """Those whose end has not come: id -> tool."""
         self.asking_call: str | None = None
         """The call that the next question belongs to."""
         self._tools = tools
@@ -117,6 +119,7 @@ class SdkReader:
             name, arguments = plain_text_in(call.get("name")), object_in(call.get("arguments"))
             call_id = plain_text_in(call.get("toolCallId"))
             self.written.setdefault(call_id, WrittenCall(len(self.written), name, arguments))
+            self.unfinished_calls[call_id] = name
         if text:
             self._held.append((item_id, text))
         return self.acted() if calls else []
@@ -137,6 +140,7 @@ class SdkReader:
 
     def _completed(self, data: JsonObject) -> list[TurnEvent]:
         call_id = plain_text_in(data.get("toolCallId"))
+        self.unfinished_calls.pop(call_id, None)
         if call_id not in self._shown:
             return []
         self._shown.discard(call_id)
