@@ -49,6 +49,8 @@ async def test_the_next_harness_ends_the_agent_of_one_that_was_killed(row: str, 
             with anyio.fail_after(60):
                 told = json.loads(await output.receive_until(b"\n", 1 << 20))
             pids = told["pids"]
+            for pid in pids:  # or some see that nobody is there any more and end by themselves
+                os.kill(pid, signal.SIGSTOP)
             os.kill(reaper_of(process, pids), signal.SIGKILL)
             process.kill()
             await process.wait()
