@@ -214,11 +214,13 @@ CLAUDE_ACP = scripted(
         "approval-always": "an 'always' for its shell is written into the work directory",
         "approval-changed": _CHANGED,
         "approval-denied": _NO_REASON,
+        "cut-stream": "it may have passed on half an answer before the connection broke, and never takes it back",
         "exact-values": _NUMBERS,
         "rate-limited": _SILENT_RETRY,
         "unauthorized": "it does not tell a refused key from other failures",
         "usage-once": _CALLS_UNKNOWN,
     },
+    chance=frozenset({"cut-stream"}),
     program="claude-agent-acp",
     program_option="program",
 )

@@ -41,7 +41,7 @@ class Row:
     """A connector with a variant, and what its peer calls things.
 
     `exempt` says for a scenario why it cannot be played at all with this peer, `known_gaps` what does not hold yet:
-    such a scenario must fail, or the gap is to be taken out.
+    such a scenario must fail, or the gap is to be taken out, unless it is a `chance` whether it shows.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Row:
     internal_names: Mapping[str, str] = field(default_factory=dict[str, str])
     exempt: Mapping[str, str] = field(default_factory=dict[str, str])
     known_gaps: Mapping[str, str] = field(default_factory=dict[str, str])
+    chance: frozenset[str] = frozenset()
     registry: Callable[[], Registry] = Registry
     program: str | None = None
     """The program that has to be installed."""
