@@ -70,7 +70,7 @@ def checked_acp(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("row", "scenario"), [*cases()])
 async def test_the_connector_keeps_the_contract_as_the_matrix_says(row: str, scenario: str, tmp_path: Path) -> None:
     outcome = await run_scenario(SCENARIOS[scenario], ROWS[row], tmp_path)
-    assert Cell(verdict=outcome.verdict, because=outcome.because) == MATRIX.cell(row, scenario), OUT_OF_STEP
+    assert Cell.of(outcome) == MATRIX.cell(row, scenario), OUT_OF_STEP
 
 
 @requirement("conformance:matrix")

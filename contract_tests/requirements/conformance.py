@@ -16,6 +16,7 @@ CONFORMANCE = (
     Requirement("conformance:turn-options", "An option of one turn holds for this turn only.", "contract 2"),
     Requirement("conformance:kit", "A foreign connector is tried with one fixture.", "R-M9"),
     Requirement("conformance:matrix", "The published matrix says what the scenarios find.", "R-M9"),
+    Requirement("conformance:words", "Words that a peer puts around results hide no defect, and are told.", "R-M9"),
     Requirement("conformance:replay", "A recording gives the trace it was made with, with no CLI here.", "R-M9"),
     Requirement("conformance:replay:strict", "A replay notices every field of ours that changed.", "R-M9"),
     Requirement("conformance:replay:cut", "Recorded bytes in other pieces are read alike.", "R-M9"),

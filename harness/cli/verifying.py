@@ -33,6 +33,8 @@ def run_verify(arguments: VerifyArguments) -> None:
     set_up_logs(verbose=arguments.verbose)
     if arguments.report is not None and not arguments.policy_probes:
         raise InvalidArgument("--report: only --policy-probes writes one; the other table is --matrix")
+    if arguments.matrix is not None and arguments.replay:
+        raise InvalidArgument("--matrix: it says what was seen live, leave out --replay")
     if arguments.policy_probes:
         from harness.cli.probes import run_probes
 
@@ -131,7 +133,7 @@ async def _try(
             broken.append(scenario.name)
             _tell(arguments, row, scenario, "FAILED", str(error), begun)
         else:
-            _tell(arguments, row, scenario, outcome.verdict, outcome.because, begun)
+            _tell(arguments, row, scenario, outcome.verdict, outcome.because or outcome.note, begun)
     return outcomes, broken
 
 

@@ -23,6 +23,8 @@ class PastCall:
     result: str | None = None
     """The text the model received: all text blocks, joined."""
     is_error: bool = False
+    had_words: bool = False
+    """Whether the peer had put words of its own around the result, which were taken off."""
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TextIO
@@ -17,7 +18,7 @@ from pydantic import JsonValue
 from harness.errors import ConfigError, unwrapped
 from harness.scripted_model.anthropic import AnthropicDialect
 from harness.scripted_model.connection import ClientLeft, Connection
-from harness.scripted_model.dialect import Dialect, Reply
+from harness.scripted_model.dialect import Dialect, ModelRequest, Reply
 from harness.scripted_model.gemini import GeminiDialect
 from harness.scripted_model.ollama import OllamaDialect
 from harness.scripted_model.openai_chat import OpenAiChatDialect
@@ -25,6 +26,7 @@ from harness.scripted_model.openai_responses import OpenAiResponsesDialect
 from harness.scripted_model.playback import Playback, Played, ScriptMismatch
 from harness.scripted_model.received import Ending, ReceivedRequest, received
 from harness.scripted_model.script import Script, ScriptedError, ScriptEntry, ScriptSource, read_script
+from harness.scripted_model.words import without_words
 
 DIALECTS: tuple[Dialect, ...] = (
     AnthropicDialect(),
@@ -38,7 +40,7 @@ DIALECTS: tuple[Dialect, ...] = (
 class ScriptedModel:
     """A running scripted model. Open one with `open_scripted_model`."""
 
-    def __init__(self, script: Script, *, url: str, log: TextIO | None) -> None:
+    def __init__(self, script: Script, *, url: str, log: TextIO | None, words: re.Pattern[str] | None) -> None:
         self.url = url
         self.requests: list[ReceivedRequest] = []
         """The model calls of the peer's main loop, in order of arrival."""
@@ -46,6 +48,7 @@ class ScriptedModel:
         """All else: probes, token counts, unknown paths."""
         self._playback = Playback(script, run=secrets.token_hex(6))
         self._log = log
+        self._words = words
         self._arrived = anyio.Event()
 
     async def wait_for_request(self, number: int) -> ReceivedRequest:
@@ -112,13 +115,17 @@ class ScriptedModel:
         if side_reply is not None:
             return side_reply
         request.is_model_call = True
-        request.model_request = dialect.read(request.path, request.body)
+        request.model_request = self._read(dialect, request.path, request.body)
         try:
             played = self._playback.next_for(request.model_request, dialect)
         except ScriptMismatch as mismatch:
             return dialect.error(ScriptedError(status=400, message=str(mismatch)))
         request.entry = played.number
         return dialect, played
+
+    def _read(self, dialect: Dialect, path: str, body: Mapping[str, JsonValue]) -> ModelRequest:
+        read = dialect.read(path, body)
+        return read if self._words is None else without_words(read, self._words)
 
     def _record(self, request: ReceivedRequest) -> None:
         (self.requests if request.is_model_call else self.side_requests).append(request)
@@ -167,12 +174,13 @@ def _not_found(request: ReceivedRequest) -> Reply:
 
 @asynccontextmanager
 async def open_scripted_model(
-    script: ScriptSource, *, port: int = 0, log: Path | None = None
+    script: ScriptSource, *, port: int = 0, log: Path | None = None, words: re.Pattern[str] | None = None
 ) -> AsyncGenerator[ScriptedModel]:
     """A scripted model on 127.0.0.1 while the context lasts; port 0 takes a free one.
 
     All clients follow the one script, in the order in which their model calls arrive. `log` gets a line of JSON for
     each request, appended and flushed before it is answered. Leaving the context cuts what is still being answered.
+    `words` is what the peer puts around every result: it matches such a result, and its first group is the bare one.
 
     Raises:
         ConfigError: the script, the log file or the port cannot be used.
@@ -189,7 +197,7 @@ async def open_scripted_model(
             problem = f"cannot listen on 127.0.0.1:{port}: {error.strerror or error}; port 0 takes a free one"
             raise ConfigError(problem, key="port") from error
         model = ScriptedModel(
-            entries, url=f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}", log=log_file
+            entries, url=f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}", log=log_file, words=words
         )
         with unwrapped():
             async with listener, anyio.create_task_group() as clients:

@@ -6,12 +6,13 @@ Each is found as a user's is: by its name on PATH.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.testing.row import MADE_UP_KEY, NO_WAY_OUT, Row, Spell, scripted
+from harness.testing.row import MADE_UP_KEY, NO_WAY_OUT, Row, Spell, Words, scripted
 from harness.testing.scenario import ASK, RUN
 
 _NOT_WITHDRAWN = "no scripted answer of the model makes this agent take a request back"
@@ -157,7 +158,15 @@ _NO_REASON = "it tells its model that a call was rejected, and not why"
 _NUMBERS = "its runtime reads numbers as JavaScript does, and answers half characters itself"
 _CALLS_UNKNOWN = "it does not tell how many model calls a turn took"
 _SILENT_RETRY = "it calls the model again and says nothing of it"
-_WORDED = "it puts words of its own before every result"
+
+GEMINI_WORDS = Words(
+    re.compile(r"<untrusted_context>\n(.*)\n</untrusted_context>", re.DOTALL),
+    "its model reads each result between '<untrusted_context>' tags",
+)
+CODEX_ACP_WORDS = Words(
+    re.compile(r"Wall time: \d+\.\d{4} seconds\nOutput:(.*)", re.DOTALL),
+    "its model reads before each result how long the call took",
+)
 
 OPENCODE = scripted(
     "acp:opencode",
@@ -183,14 +192,13 @@ GEMINI = scripted(
     _gemini_options,
     model="gemini-2.5-pro",
     spell=_spelled({RUN: "run_shell_command"}),
+    words=GEMINI_WORDS,
     internal_names={RUN: "run_shell_command"},
     exempt=_ACP_EXEMPT
     | _NO_LIMIT
     | {"provider-down": "it calls the model again for minutes, and says nothing of it"}
     | dict.fromkeys(("continued", "peer-killed"), "it keeps no session that another process could take up"),
     known_gaps={
-        **dict.fromkeys(("identical-calls", "large-arguments", "longest-result", "one-call"), _WORDED),
-        **dict.fromkeys(("parallel-calls", "second-message", "slow-tool", "three-rounds", "tool-shapes"), _WORDED),
         "rate-limited": _SILENT_RETRY,
         "refusal": "it does not tell a refusal from an answer",
         "usage-once": _CALLS_UNKNOWN,
@@ -229,13 +237,11 @@ CODEX_ACP = scripted(
     _codex_acp_options,
     model="gpt-5.4",
     spell=_spell_for_codex,
+    words=CODEX_ACP_WORDS,
+    mixes_calls="the calls of one round reach the host in an order of chance",
     internal_names={RUN: "exec_command"},
     exempt=_ACP_EXEMPT | _NO_LIMIT | {"canary": "it asks nobody about its own tools: those that act are never opened"},
     known_gaps={
-        **dict.fromkeys(
-            ("continued", "identical-calls", "large-arguments", "longest-result", "mixed-mode", "one-call"), _WORDED
-        ),
-        **dict.fromkeys(("parallel-calls", "second-message", "slow-tool", "three-rounds"), _WORDED),
         "cut-stream": "it repeats what it had streamed and does not take it back",
         "exact-values": _NUMBERS,
         "provider-down": _SILENT_RETRY,

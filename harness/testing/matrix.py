@@ -10,8 +10,13 @@ from pydantic import BaseModel, ConfigDict, RootModel
 from harness.testing.running import Outcome, Verdict
 from harness.testing.scenario import Scenario
 
-_WORDS = {Verdict.SUPPORTED: "yes", Verdict.REFUSED: "refused", Verdict.EXEMPT: "-", Verdict.GAP: "gap"}
-_SAID = {Verdict.REFUSED: "refused by the capability", Verdict.GAP: "known gap:", Verdict.EXEMPT: "no occasion:"}
+_SAYS = {Verdict.SUPPORTED: "yes", Verdict.REFUSED: "refused", Verdict.EXEMPT: "-", Verdict.GAP: "gap"}
+_SAID = {
+    Verdict.SUPPORTED: "yes, but",
+    Verdict.REFUSED: "refused by the capability",
+    Verdict.GAP: "known gap:",
+    Verdict.EXEMPT: "no occasion:",
+}
 _HEAD = """\
 # Conformance
 
@@ -20,6 +25,7 @@ stands in for the real one. This file is written by `harness verify --matrix doc
 with what the scenarios find.
 
 - **yes**: the connector keeps the contract.
+- **yes\\***: it does, apart from what "Why not" says of it.
 - **refused**: it cannot do this. Its capability says so, and asking for it is an error before anything is sent.
 - **gap**: known not to hold yet.
 - **-**: this peer gives no occasion for it.
@@ -31,6 +37,10 @@ class Cell(BaseModel):
 
     verdict: Verdict
     because: str = ""
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Cell:
+        return cls(verdict=outcome.verdict, because=outcome.because or outcome.note)
 
 
 class Column(BaseModel):
@@ -61,7 +71,7 @@ class Matrix(RootModel[dict[str, Column]]):
         columns = {row: column for row, column in self.root.items() if row.partition(" ")[0] in rows}
         for row, outcomes in found.items():
             peer = next((outcome.peer for outcome in outcomes.values() if outcome.peer), "")
-            cells = {name: Cell(verdict=one.verdict, because=one.because) for name, one in outcomes.items()}
+            cells = {name: Cell.of(one) for name, one in outcomes.items()}
             known = columns.get(row)
             if known is not None and peer in ("", known.peer):
                 peer, cells = known.peer, {**known.cells, **cells}
@@ -74,7 +84,7 @@ class Matrix(RootModel[dict[str, Column]]):
         columns = self.root
         lines = [_HEAD, f"| scenario | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
         for name in scenarios:
-            words = (_WORDS[cell.verdict] if (cell := self.cell(row, name)) else "" for row in columns)
+            words = (_says(cell) if (cell := self.cell(row, name)) else "" for row in columns)
             lines.append(f"| {name} | {' | '.join(words)} |")
         lines += ["", "## What was tried", "", "| connector | peer |", "|---|---|"]
         lines += [f"| {row} | {column.peer} |" for row, column in columns.items()]
@@ -99,9 +109,14 @@ def write_matrix(markdown: Path, matrix: Matrix, scenarios: Mapping[str, Scenari
 def _reasons(row: str, column: Column) -> list[str]:
     grouped: dict[Cell, list[str]] = {}
     for name, cell in column.cells.items():
-        if cell.verdict != Verdict.SUPPORTED:
+        if cell.because:
             grouped.setdefault(cell, []).append(name)
     return [f"- `{row}` {', '.join(names)}: {_SAID[cell.verdict]} {_because(cell)}" for cell, names in grouped.items()]
+
+
+def _says(cell: Cell) -> str:
+    is_noted = cell.verdict == Verdict.SUPPORTED and cell.because
+    return f"{_SAYS[cell.verdict]}\\*" if is_noted else _SAYS[cell.verdict]
 
 
 def _because(cell: Cell) -> str:

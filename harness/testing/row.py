@@ -6,6 +6,7 @@ A row knows its connector by name and options only, as a user does.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -37,6 +38,16 @@ Prepare: TypeAlias = Callable[[Scenario, Path], AbstractAsyncContextManager[Prep
 
 
 @dataclass(frozen=True)
+class Words:
+    """What a peer puts around every result that its model reads, to the letter; scenarios compare what is left."""
+
+    around: re.Pattern[str]
+    """Matches a whole result with them; its first group is the bare result."""
+    told: str
+    """What the matrix says of it wherever they were seen."""
+
+
+@dataclass(frozen=True)
 class Row:
     """A connector with a variant, and what its peer calls things.
 
@@ -50,6 +61,9 @@ class Row:
     exempt: Mapping[str, str] = field(default_factory=dict[str, str])
     known_gaps: Mapping[str, str] = field(default_factory=dict[str, str])
     chance: frozenset[str] = frozenset()
+    words: Words | None = None
+    mixes_calls: str = ""
+    """Where the calls of one round come in an order of chance: what the matrix says of it."""
     registry: Callable[[], Registry] = Registry
     program: str | None = None
     """The program that has to be installed."""
@@ -75,18 +89,23 @@ def scripted(
     *,
     model: str | None = None,
     spell: Spell | None = None,
+    words: Words | None = None,
     **more: Any,
 ) -> Row:
-    """A row whose peer is put before a scripted model by these options; `spell` writes calls in the peer's words."""
+    """A row whose peer is put before a scripted model by these options; `spell` writes calls in the peer's words.
+
+    `words` are those it puts around results: the scripted model quotes and logs results without them.
+    """
 
     @asynccontextmanager
     async def prepare(scenario: Scenario, directory: Path) -> AsyncGenerator[Prepared]:
-        async with open_scripted_model(flat_script(scenario, spell or _plain)) as scripted_model:
+        script = flat_script(scenario, spell or _plain)
+        async with open_scripted_model(script, words=words.around if words else None) as scripted_model:
             chosen = connector_options(scripted_model.url, directory)
             options = ConversationOptions(connector=name, model=model, connector_options_json=json.dumps(chosen))
             yield Prepared(options, scripted_model)
 
-    return Row(name, prepare, **more)
+    return Row(name, prepare, words=words, **more)
 
 
 def flat_script(scenario: Scenario, spell: Spell) -> list[dict[str, Any]]:

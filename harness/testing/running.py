@@ -49,6 +49,8 @@ class Outcome:
     peer: str = ""
     trace: tuple[str, ...] = ()
     """What the host saw, in canonical form."""
+    note: str = ""
+    """What the peer was seen to do otherwise though the contract is kept."""
 
 
 class OpenStage:
@@ -73,6 +75,10 @@ class OpenStage:
     @property
     def model(self) -> ScriptedModel | None:
         return self._prepared.model
+
+    @property
+    def keeps_order(self) -> bool:
+        return not self._row.mixes_calls
 
     def peer_name(self, name: str) -> str:
         return self._row.peer_name(name)
@@ -181,9 +187,23 @@ async def _play(scenario: Scenario, row: Row, directory: Path, connector_options
         missing = next((need for need in scenario.needs if not need.is_met(stage.capabilities)), None)
         if missing is not None:
             await _expect_refusal(scenario, stage, missing)
-            return Outcome(Verdict.REFUSED, missing.name, stage.peer)
+            return Outcome(Verdict.REFUSED, missing.name, peer=stage.peer)
         await scenario.run(stage)
-        return Outcome(Verdict.SUPPORTED, peer=stage.peer, trace=tuple(await stage.trace()))
+        trace = tuple(await stage.trace())
+        return Outcome(Verdict.SUPPORTED, note=_note(scenario, row, stage.model), peer=stage.peer, trace=trace)
+
+
+def _note(scenario: Scenario, row: Row, model: ScriptedModel | None) -> str:
+    order = row.mixes_calls if scenario.has_calls_at_once else ""
+    return "; ".join(told for told in (_seen_words(row, model), order) if told)
+
+
+def _seen_words(row: Row, model: ScriptedModel | None) -> str:
+    """What the row tells of the words around results, where there were any."""
+    if row.words is None or model is None:
+        return ""
+    had_words = any(past.had_words for request in model.requests for past in request.past_calls)
+    return row.words.told if had_words else ""
 
 
 async def _expect_refusal(scenario: Scenario, stage: OpenStage, missing: Need) -> None:

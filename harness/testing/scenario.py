@@ -110,6 +110,11 @@ class Stage(Protocol):
         """The model behind the peer, for rows that have one."""
         ...
 
+    @property
+    def keeps_order(self) -> bool:
+        """Whether the peer makes the calls of one round in the model's order."""
+        ...
+
     def peer_name(self, name: str) -> str:
         """The peer's name of `RUN` or `ASK`."""
         ...
@@ -148,6 +153,11 @@ class Scenario:
         """What it shows, in one line: the docstring of its module."""
         text = sys.modules[self.run.__module__].__doc__ or self.name
         return text.strip().splitlines()[0]
+
+    @property
+    def has_calls_at_once(self) -> bool:
+        """Whether the model makes several calls in one round."""
+        return any(len(entry.get("calls", ())) > 1 for turn in self.script for entry in turn)
 
     @property
     def internal_tools(self) -> list[str]:
