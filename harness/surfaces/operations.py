@@ -13,6 +13,7 @@ from harness.contract.conversational_llm import ConversationalLLM, ConversationD
 from harness.contract.options import ConversationOptions
 from harness.contract.value import JsonValue, Value
 
+
 class _Request(Value):
     """Built when it is first read: most servers are never asked for most operations in this form."""
 
