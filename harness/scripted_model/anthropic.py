@@ -22,17 +22,8 @@ from harness.scripted_model.json_parts import (
     with_raw_member,
 )
 from harness.scripted_model.script import ScriptedError, ScriptedUsage
+from harness.wire.anthropic import error_type
 
-_ERROR_TYPES = {
-    401: "authentication_error",
-    402: "billing_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    504: "timeout_error",
-    529: "overloaded_error",
-}
 _SIGNATURE = "c2NyaXB0ZWQ="
 
 
@@ -107,7 +98,7 @@ class AnthropicDialect:
         yield _event("message_stop")
 
     def error(self, error: ScriptedError) -> Reply:
-        kind = _ERROR_TYPES.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
+        kind = error_type(error.status)
         headers = retry_headers(error.retry_after)
         return json_reply(
             {"type": "error", "error": {"type": kind, "message": error.message}, "request_id": "req_scripted"},

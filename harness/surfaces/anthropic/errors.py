@@ -12,18 +12,8 @@ from harness.errors import ContextOverflow, HarnessError, ProviderError, TurnInP
 from harness.surfaces.call import JSON_TYPE
 from harness.surfaces.compatible.refusals import REPLY_NOT_FOUND, retry_headers, wire_status
 from harness.trace.redaction import Redactor, secrets_of_environment
+from harness.wire.anthropic import error_type
 
-_TYPES = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    402: "billing_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    504: "timeout_error",
-    529: "overloaded_error",
-}
 _REASONS = {"overloaded": 529, "billing": 402}
 """Statuses that only this API has."""
 _LOST_THREAD = "thread_not_found"
@@ -45,7 +35,7 @@ def error_body(error: HarnessError, status: int | None = None, request_id: str |
     """The same in mid-stream, where no status and no header can be sent any more."""
     error = Redactor(secrets_of_environment(os.environ)).error(error)
     status = status or _status(error)
-    kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
+    kind = error_type(status)
     told = {"type": kind, "message": _message(error), "code": error.code}
     thread_code = _thread_code(error)
     details = {"details": {"error_code": thread_code}} if thread_code is not None else {}
