@@ -89,16 +89,18 @@ class Shell:
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     @contextmanager
-    def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    def started(
+        self, *arguments: str, stdin: int = subprocess.DEVNULL, **environment: str
+    ) -> Iterator[subprocess.Popen[str]]:
         """The command while it runs; it is killed if it still does at the end."""
         with subprocess.Popen(
             [HARNESS, *arguments],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=self.directory,
-            env=self.environment_of_commands(),
+            env={**self.environment_of_commands(), **environment},
         ) as process:
             too_long = threading.Timer(TIMEOUT_SECONDS, process.kill)
             too_long.start()

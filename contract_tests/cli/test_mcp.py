@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 
-from contract_tests.cli.command import HARNESS, TIMEOUT_SECONDS, Shell, fake, line_with
+from contract_tests.cli.command import HARNESS, Shell, fake, line_with
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.mcp_server.clients import LEGACY, MODERN, Filling, ask, facts, told
 from contract_tests.surfaces.mcp_server.test_ask import end_of_turn
@@ -242,22 +241,8 @@ def test_without_the_package_it_says_what_to_type(tmp_path: Path) -> None:
 @contextmanager
 def piped(shell: Shell, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """The command with pipes that a test writes and reads itself; it is killed if it still runs at the end."""
-    with subprocess.Popen(
-        [HARNESS, "mcp", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=shell.directory,
-        env={**shell.environment_of_commands(), "HARNESS_STORE": "memory"},
-    ) as process:
-        too_long = threading.Timer(TIMEOUT_SECONDS, process.kill)
-        too_long.start()
-        try:
-            yield process
-        finally:
-            too_long.cancel()
-            process.kill()
+    with shell.started("mcp", *arguments, stdin=subprocess.PIPE, HARNESS_STORE="memory") as process:
+        yield process
 
 
 def say(process: subprocess.Popen[str], *messages: dict[str, Any] | str) -> None:
