@@ -17,11 +17,11 @@ from bridge_mcp.mapping import error_result
 from bridge_mcp.protocol import CallRaised, CallWithdrawn, JsonObject, McpServer, Reply, ToolsListed
 from harness.contract.value import JsonValue
 from harness.errors import HarnessError
+from harness.wire.json_rpc import REQUEST_CANCELLED
 
 OnCall: TypeAlias = Callable[[CallRaised], Awaitable[JsonObject]]
 """Runs one call and gives its MCP result; cancelled when the peer no longer waits for it."""
 
-REQUEST_CANCELLED = -32800
 _LEAVE_SECONDS = 0.5
 
 _logger = logging.getLogger(__name__)

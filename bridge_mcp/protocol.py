@@ -12,15 +12,12 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 from harness.contract.value import JsonValue
+from harness.wire.json_rpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 PROTOCOL_VERSION = "2025-11-25"
 KNOWN_VERSIONS = frozenset({"2024-11-05", "2025-03-26", "2025-06-18", PROTOCOL_VERSION})
-
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
 
 
 @dataclass(frozen=True, slots=True)

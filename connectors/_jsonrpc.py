@@ -7,16 +7,13 @@ text, from its arrival until it is answered; each is answered once, later answer
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from connectors._json import JsonObject, json_line, number_in, object_in, plain_text_in
 from harness.contract.value import JsonValue
-
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
+from harness.turn.events import TurnEvent, raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,3 +161,15 @@ class JsonRpc:
 def key_of(rpc_id: JsonValue) -> str:
     """The name of a peer's request: the number 1 and the text "1" are two."""
     return json.dumps(rpc_id)
+
+
+def events_of(
+    lines: Iterable[bytes], read: Callable[[bytes], list[TurnEvent]], *, shows_raw: Callable[[], bool]
+) -> list[TurnEvent]:
+    """What the lines of one read say, each behind its own text where that is to be shown when it comes."""
+    events: list[TurnEvent] = []
+    for line in lines:
+        if shows_raw():
+            events.append(raw("stdio", "from_peer", line.decode("utf-8", "replace")))
+        events += read(line)
+    return events

@@ -12,7 +12,7 @@ from functools import partial
 import anyio.to_thread
 
 from connectors._family import ProcessRecord, reap_stale, resident_bytes
-from connectors._json import object_in, text_in
+from connectors._json import JsonObject, object_in, text_in
 from harness.contract.value import JsonValue
 
 _PROCESS = "peer_process"
@@ -30,6 +30,12 @@ def recorded_processes(records: Sequence[JsonValue]) -> list[ProcessRecord]:
         if mark and isinstance(pid, int) and isinstance(start_time, int):
             found.append(ProcessRecord(mark, pid, start_time))
     return found
+
+
+def newest_note(records: Sequence[JsonValue], key: str) -> JsonObject | None:
+    """What was noted last under this name."""
+    noted = (object_in(record)[key] for record in reversed(records) if key in object_in(record))
+    return next((object_in(one) for one in noted), None)
 
 
 class RecordedProcesses:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import cast
 
 from connectors._json import JsonObject, compact_json, object_in, objects_in, plain_text_in, text_in
-from connectors._jsonrpc import INVALID_PARAMS, Asked
+from connectors._jsonrpc import Asked
 from harness.contract.requests import HostRequest, HostResponse, OptionKind, RequestKind, RequestOption
 from harness.contract.value import JsonValue
+from harness.wire.json_rpc import INVALID_PARAMS, REQUEST_CANCELLED
 
 READ, WRITE = "fs/read_text_file", "fs/write_text_file"
 CREATE, OUTPUT, WAIT = "terminal/create", "terminal/output", "terminal/wait_for_exit"
@@ -22,7 +23,6 @@ NEED_TURN = frozenset({READ, WRITE, CREATE})
 """The others are about what a turn has started, and may come later."""
 
 NOT_FOUND = -32002
-CANCELLED = -32800
 
 
 class Refusal(Exception):
@@ -142,7 +142,7 @@ def approved(asked: Asked, request: HostRequest, response: HostResponse) -> Json
     """
     option = request.option(response.selected_option)
     if option is None or option.kind != OptionKind.ALLOW_ONCE:
-        raise Refusal(CANCELLED, response.reason or f"'{asked.method}' was denied by the host")
+        raise Refusal(REQUEST_CANCELLED, response.reason or f"'{asked.method}' was denied by the host")
     if response.updated_arguments_json is None:
         return asked.params
     kept = {name: asked.params[name] for name in ("sessionId", "outputByteLimit") if name in asked.params}

@@ -7,13 +7,14 @@ handed out with `take_calls` and come back as an answer or a refusal, unless the
 from __future__ import annotations
 
 from connectors._json import JsonObject, object_in, objects_in, plain_text_in
-from connectors._jsonrpc import METHOD_NOT_FOUND, Asked, JsonRpc
+from connectors._jsonrpc import Asked, JsonRpc
 from connectors._kept_policy import KeptPolicy
 from connectors.acp import asks
-from connectors.acp.client_calls import CANCELLED, NEED_TURN, Write
+from connectors.acp.client_calls import NEED_TURN, Write
 from connectors.acp.turn_reader import TurnReader
 from harness.contract.requests import HostRequest, HostResponse
 from harness.turn.events import RequestRaised, TurnEvent, notice
+from harness.wire.json_rpc import METHOD_NOT_FOUND, REQUEST_CANCELLED
 
 _TURN_OVER = "the turn is over"
 
@@ -79,7 +80,7 @@ class ClientRequests:
             self._rpc.answer(asked.key, asks.closed(asked))
         self._asked = {}
         for key in self._calls:
-            self._rpc.refuse(key, CANCELLED, _TURN_OVER)
+            self._rpc.refuse(key, REQUEST_CANCELLED, _TURN_OVER)
         self._calls, self._new_calls, self._allowed = {}, [], []
 
     # files and terminals
@@ -112,7 +113,7 @@ class ClientRequests:
 
     def _call(self, asked: Asked, turn: TurnReader | None) -> list[TurnEvent]:
         if asked.method in NEED_TURN and (turn is None or turn.is_interrupted):
-            self._rpc.refuse(asked.key, CANCELLED, _TURN_OVER)
+            self._rpc.refuse(asked.key, REQUEST_CANCELLED, _TURN_OVER)
             return []
         self._calls[asked.key] = asked
         self._new_calls.append(asked)

@@ -10,13 +10,14 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from connectors._json import JsonObject, number_in, plain_text_in
-from connectors._jsonrpc import METHOD_NOT_FOUND, Asked
+from connectors._jsonrpc import Asked
 from connectors.acp import client_calls as calls
 from connectors.acp.client_calls import Refusal
 from connectors.acp.client_requests import ClientRequests
 from connectors.acp.files import ClientFiles
 from connectors.acp.terminals import Terminals
 from harness.connector import TurnSink
+from harness.wire.json_rpc import METHOD_NOT_FOUND, REQUEST_CANCELLED
 
 
 class ClientSide:
@@ -106,10 +107,10 @@ class ClientSide:
             return asked.params
         sink = self._sink()
         if sink is None or not self._requests.waits_for(asked):
-            raise Refusal(calls.CANCELLED, "the turn is over")
+            raise Refusal(REQUEST_CANCELLED, "the turn is over")
         async with sink.ask(request) as response:
             pass
         params = calls.approved(asked, request, response)
         if not self._requests.waits_for(asked):
-            raise Refusal(calls.CANCELLED, "the turn is over")
+            raise Refusal(REQUEST_CANCELLED, "the turn is over")
         return params

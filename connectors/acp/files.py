@@ -13,8 +13,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from connectors._jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
 from connectors.acp.client_calls import NOT_FOUND, Refusal, Write
+from harness.wire.json_rpc import INTERNAL_ERROR, INVALID_PARAMS
 
 MOST_BYTES = 16 * 1024 * 1024
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -19,6 +19,7 @@ from connectors._json import JsonObject, object_in, plain_text_in
 from connectors._kept_policy import KeptPolicy
 from connectors._process import open_process
 from connectors._recorded import process_note
+from connectors._session_start import did_not_start, peer_started, pumping, tools_rewritten
 from connectors._stall_watch import StallLimits
 from connectors.acp.agent import SERVER_NAME, Agent
 from connectors.acp.argv import Launch
@@ -142,21 +143,16 @@ async def open_agent_session(start: Start, earlier: str | None, log: SessionLog)
             )
             bridge = AcpBridge(start.tools, protocol, lambda: session.sink, notes)
             await _until_open(session, protocol, start, address)
-            seconds = time.monotonic() - begun_at
-            told = f"{agent.name} {protocol.version} at {launch.argv[0]}, pid {process.pid}, ready in {seconds:.1f} s"
+            started_now = peer_started(f"{agent.name} {protocol.version}", launch.argv[0], process.pid, begun_at)
             forgotten = _forgotten(notes, agent) if earlier is not None else []
-            session.announce(notice("peer_started", told), *_rewrites(start.tools), *forgotten)
-            async with anyio.create_task_group() as tasks:
+            session.announce(started_now, *tools_rewritten(start.tools.rewrites), *forgotten)
+            async with pumping(session.pump) as tasks:
                 terminals = Terminals(tasks, start.command_env, grace_seconds=start.grace_seconds)
                 root = Path(str(launch.params["cwd"]))
                 client = ClientSide(
                     protocol.requests, tasks, root, terminals, sink=lambda: session.sink, flush=session.flush
                 )
-                tasks.start_soon(session.pump)
-                try:
-                    yield session
-                finally:
-                    tasks.cancel_scope.cancel()
+                yield session
 
 
 def _prepare(launch: Launch) -> None:
@@ -189,11 +185,7 @@ async def _until_open(session: AgentSession, protocol: AcpProtocol, start: Start
             reason="tools_unavailable" if is_open else "not_installed",
         ) from None
     except PeerLost as error:
-        raise ConnectorUnavailable(
-            f"'{start.launch.argv[0]}' did not start: {error.message}; {agent.remedy}",
-            exit_code=error.exit_code,
-            stderr_tail=error.stderr_tail or None,
-        ) from error
+        raise did_not_start(start.launch.argv[0], error, agent.remedy) from error
 
 
 async def _until_listed(session: AgentSession, address: BridgeAddress) -> None:
@@ -264,7 +256,3 @@ def _told_id(agent: Agent) -> Callable[[JsonObject], str | None]:
         return plain_text_in(object_in(params.get("_meta")).get(member)) or None if member is not None else None
 
     return told
-
-
-def _rewrites(tools: MappedTools) -> list[TurnEvent]:
-    return [notice("tool_rewritten", f"tool '{change.tool_name}': {change.rule}") for change in tools.rewrites]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from bridge_mcp.correlation import Correlation
 from connectors._history_text import history_notice, with_history
 from connectors._json import JsonObject, object_in, objects_in, plain_text_in
-from connectors._jsonrpc import Answered, Asked, JsonRpc, Notified, Stray
+from connectors._jsonrpc import Answered, Asked, JsonRpc, Notified, Stray, events_of
 from connectors.acp.agent import Agent
 from connectors.acp.client_requests import ClientRequests
 from connectors.acp.handshake import Handshake, Opening
@@ -26,7 +26,7 @@ from harness.contract.output import StopReason
 from harness.contract.requests import HostRequest, HostResponse
 from harness.contract.value import JsonValue
 from harness.errors import ContentNotSupported, HarnessError
-from harness.turn.events import TurnEnded, TurnEvent, TurnFailed, UsageReported, raw
+from harness.turn.events import TurnEnded, TurnEvent, TurnFailed, UsageReported
 
 _PROMPTED = "prompt"
 
@@ -157,12 +157,10 @@ class AcpProtocol:
             ConnectorUnavailable: the agent cannot be used as asked.
             PeerProtocolError: it broke its protocol.
         """
-        events: list[TurnEvent] = []
-        for line in lines:
-            if not self.turn_is_over and self._options.output_detail == OutputDetail.RAW:
-                events.append(raw("stdio", "from_peer", line.decode("utf-8", "replace")))
-            events += self._message(line)
-        return events
+        return events_of(lines, self._message, shows_raw=self._shows_raw)
+
+    def _shows_raw(self) -> bool:
+        return not self.turn_is_over and self._options.output_detail == OutputDetail.RAW
 
     def vendor(self, notified: Notified) -> list[TurnEvent]:
         """A notification that is not ACP's."""

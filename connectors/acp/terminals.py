@@ -12,10 +12,10 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from connectors._json import JsonObject
-from connectors._jsonrpc import INTERNAL_ERROR
 from connectors._process import PeerProcess, open_process
 from connectors.acp.client_calls import NOT_FOUND, Command, Refusal
 from harness.errors import HarnessError, PeerLost
+from harness.wire.json_rpc import INTERNAL_ERROR
 
 MOST_TERMINALS = 32
 MOST_BYTES = 1024 * 1024

@@ -8,11 +8,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-import anyio
-
 from bridge_mcp.http import BridgeAddress, open_endpoint
 from connectors._process import PeerProcess, open_process
 from connectors._recorded import process_note
+from connectors._session_start import peer_started, pumping, tools_rewritten
 from connectors._stall_watch import StallWatch, stall_limits
 from connectors.claude.argv import SERVER_NAME, Handed, Start
 from connectors.claude.bridge_route import BridgeRoute
@@ -69,14 +68,9 @@ async def opened(
             conditions = Conditions(plan, version, shape, is_fresh=not start.resumes and start.fork is None)
             session = ClaudeSession(process, protocol, conditions, watch=watch, route=route, log=log)
             told = await session.start(bridge)
-            seconds = time.monotonic() - begun_at
-            session.announce(*_first_notices(plan, told or version, process, seconds))
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(session.pump)
-                try:
-                    yield session
-                finally:
-                    tasks.cancel_scope.cancel()
+            session.announce(*_first_notices(plan, told or version, process, begun_at))
+            async with pumping(session.pump):
+                yield session
 
 
 def _setting(plan: Plan, tools: HostTools, start: Start, memory: Memory) -> Setting:
@@ -109,12 +103,11 @@ async def _process(plan: Plan, version: Version, start: Start, handed: Handed) -
         yield process
 
 
-def _first_notices(plan: Plan, version: Version, process: PeerProcess, seconds: float) -> list[TurnEvent]:
-    told = f"claude {version_text(version)} at {plan.program}, pid {process.pid}, ready in {seconds:.1f} s"
+def _first_notices(plan: Plan, version: Version, process: PeerProcess, begun_at: float) -> list[TurnEvent]:
     return [
-        notice("peer_started", told),
+        peer_started(f"claude {version_text(version)}", plan.program, process.pid, begun_at),
         *(notice(code, text) for code, text in version_notices(version)),
-        *(notice("tool_rewritten", f"tool '{change.tool_name}': {change.rule}") for change in plan.tools.rewrites),
+        *tools_rewritten(plan.tools.rewrites),
     ]
 
 

@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import anyio
 import platformdirs
@@ -19,7 +18,8 @@ from connectors._kept_policy import check_kept, kept_policy, open_tools
 from connectors._options import check_taken
 from connectors._process import open_process
 from connectors._programs import ProgramVersions, Version, version_text
-from connectors._recorded import RecordedProcesses, process_note
+from connectors._recorded import RecordedProcesses, newest_note, process_note
+from connectors._session_start import did_not_start, peer_started, pumping, tools_rewritten
 from connectors._stall_watch import stall_limits
 from connectors.codex.argv import Launch, launch, login_of
 from connectors.codex.config import RESTRICTED_OPTIONS, CodexOptions, read_options
@@ -253,19 +253,13 @@ async def _opened(
                 raise _ResumeFailed
             if earlier is not None and thread.turns < earlier.turns:
                 log.notice(notice("history_lost", f"{_lost(earlier)} in full"))
-            seconds = time.monotonic() - begun_at
-            told = f"codex {protocol.version} at {plan.program}, pid {process.pid}, ready in {seconds:.1f} s"
+            started_now = peer_started(f"codex {protocol.version}", plan.program, process.pid, begun_at)
             if ASK_USER not in plan.options.internal_tools:
                 text = f"Codex always shows its model '{ASK_USER}', and answers it that this is unavailable"
                 session.announce(notice("surplus_tools", text))
-            rewritten = (f"tool '{change.tool_name}': {change.rule}" for change in plan.tools.rewrites)
-            session.announce(notice("peer_started", told), *(notice("tool_rewritten", text) for text in rewritten))
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(session.pump)
-                try:
-                    yield session
-                finally:
-                    tasks.cancel_scope.cancel()
+            session.announce(started_now, *tools_rewritten(plan.tools.rewrites))
+            async with pumping(session.pump):
+                yield session
 
 
 async def _start(session: AgentSession, protocol: CodexProtocol, plan: _Plan) -> None:
@@ -281,20 +275,12 @@ async def _start(session: AgentSession, protocol: CodexProtocol, plan: _Plan) ->
     except TimeoutError:
         raise ConnectorUnavailable(f"'{plan.program}' was not ready within {seconds:g} s; {HOW_TO_INSTALL}") from None
     except PeerLost as error:
-        raise ConnectorUnavailable(
-            f"'{plan.program}' did not start: {error.message}; {HOW_TO_INSTALL}",
-            reason="wrong_version",
-            exit_code=error.exit_code,
-            stderr_tail=error.stderr_tail or None,
-        ) from error
+        raise did_not_start(plan.program, error, HOW_TO_INSTALL, reason="wrong_version") from error
 
 
 def _recorded(log: SessionLog) -> _Earlier | None:
-    for record in reversed(log.records()):
-        if isinstance(record, dict) and _RECORD in record:
-            noted = cast(JsonObject, cast(JsonObject, record)[_RECORD])
-            return _Earlier(str(noted.get("thread_id")), int(noted.get("turns", 0)))
-    return None
+    noted = newest_note(log.records(), _RECORD)
+    return None if noted is None else _Earlier(str(noted.get("thread_id")), int(noted.get("turns", 0)))
 
 
 def _lost(earlier: _Earlier) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from connectors._history_text import history_notice, with_history
 from connectors._json import JsonObject, object_in, objects_in, plain_text_in
-from connectors._jsonrpc import METHOD_NOT_FOUND, Answered, Asked, JsonRpc, Notified, Stray, key_of
+from connectors._jsonrpc import Answered, Asked, JsonRpc, Notified, Stray, events_of, key_of
 from connectors._kept_policy import KeptPolicy
 from connectors.codex import asks
 from connectors.codex.outcome import UsageMeter
@@ -24,7 +24,8 @@ from harness.contract.content import ContentBlock, ImageBlock, TextBlock
 from harness.contract.options import ConversationOptions, OutputDetail, TurnOptions
 from harness.contract.requests import HostRequest, HostResponse
 from harness.errors import ConnectorUnavailable, ContentNotSupported, PeerProtocolError
-from harness.turn.events import RequestRaised, RequestWithdrawn, TurnEvent, TurnFailed, notice, raw
+from harness.turn.events import RequestRaised, RequestWithdrawn, TurnEvent, TurnFailed, notice
+from harness.wire.json_rpc import METHOD_NOT_FOUND
 
 CLIENT = {"name": "level2-harness", "title": "level2-harness", "version": "1"}
 _TURN_OVER = "The turn ended before this call was answered."
@@ -152,12 +153,10 @@ class CodexProtocol:
             ConnectorUnavailable: Codex refused to start as it should.
             PeerProtocolError: it broke its protocol.
         """
-        events: list[TurnEvent] = []
-        for line in lines:
-            if not self.turn_is_over and self._options.output_detail == OutputDetail.RAW:
-                events.append(raw("stdio", "from_peer", line.decode("utf-8", "replace")))
-            events += self._message(line)
-        return events
+        return events_of(lines, self._message, shows_raw=self._shows_raw)
+
+    def _shows_raw(self) -> bool:
+        return not self.turn_is_over and self._options.output_detail == OutputDetail.RAW
 
     def _message(self, line: bytes) -> list[TurnEvent]:
         said = self._rpc.receive(line)

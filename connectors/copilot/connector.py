@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 from uuid import uuid4
 
 import anyio
@@ -16,13 +15,13 @@ import platformdirs
 
 from bridge_mcp.mapping import MappedTools, map_tools
 from connectors._agent_session import AgentSession
-from connectors._json import JsonObject
 from connectors._kept_policy import KeptPolicy, Unasked, check_kept, kept_policy, open_tools
 from connectors._length_framer import LengthFramer
 from connectors._options import check_taken
 from connectors._process import open_process
 from connectors._programs import ProgramVersions, Version, version_text
-from connectors._recorded import RecordedProcesses, process_note
+from connectors._recorded import RecordedProcesses, newest_note, process_note
+from connectors._session_start import did_not_start, peer_started, pumping, tools_rewritten
 from connectors._stall_watch import stall_limits
 from connectors.acp.agent import SERVER_NAME
 from connectors.acp.connector import capabilities_of, opened
@@ -252,16 +251,10 @@ async def _sdk_session(plan: _Plan, opening: SdkOpening, log: SessionLog) -> Asy
             )
             protocol.connect()
             await _until_open(session, protocol, plan)
-            seconds = time.monotonic() - begun_at
-            told = f"copilot {protocol.version} at {plan.program}, pid {process.pid}, ready in {seconds:.1f} s"
-            rewritten = (f"tool '{change.tool_name}': {change.rule}" for change in plan.tools.rewrites)
-            session.announce(notice("peer_started", told), *(notice("tool_rewritten", text) for text in rewritten))
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(session.pump)
-                try:
-                    yield session
-                finally:
-                    tasks.cancel_scope.cancel()
+            started_now = peer_started(f"copilot {protocol.version}", plan.program, process.pid, begun_at)
+            session.announce(started_now, *tools_rewritten(plan.tools.rewrites))
+            async with pumping(session.pump):
+                yield session
 
 
 async def _until_open(session: AgentSession, protocol: CopilotSdkProtocol, plan: _Plan) -> None:
@@ -274,11 +267,7 @@ async def _until_open(session: AgentSession, protocol: CopilotSdkProtocol, plan:
             f"'{plan.program}' opened no session within {seconds:g} s; use the option mode=acp, or {HOW_TO_INSTALL}"
         ) from None
     except PeerLost as error:
-        raise ConnectorUnavailable(
-            f"'{plan.program}' did not start: {error.message}; {HOW_TO_INSTALL}",
-            exit_code=error.exit_code,
-            stderr_tail=error.stderr_tail or None,
-        ) from error
+        raise did_not_start(plan.program, error, HOW_TO_INSTALL) from error
     if protocol.resume_failed:
         raise _ResumeFailed
 
@@ -309,7 +298,5 @@ def _sdk_capabilities(options: ConversationOptions, inner: InnerVersion) -> LlmC
 
 
 def _recorded(log: SessionLog) -> str | None:
-    for record in reversed(log.records()):
-        if isinstance(record, dict) and _RECORD in record:
-            return str(cast(JsonObject, cast(JsonObject, record)[_RECORD])["session_id"])
-    return None
+    noted = newest_note(log.records(), _RECORD)
+    return None if noted is None else str(noted["session_id"])

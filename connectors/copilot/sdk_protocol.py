@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from connectors._history_text import history_notice, with_history
 from connectors._json import JsonObject, number_in, object_in, plain_text_in
-from connectors._jsonrpc import METHOD_NOT_FOUND, Answered, Asked, JsonRpc, Notified
+from connectors._jsonrpc import Answered, Asked, JsonRpc, Notified, events_of
 from connectors._kept_policy import KeptPolicy
 from connectors._length_framer import framed
 from connectors.copilot import sdk_asks
@@ -23,7 +23,8 @@ from harness.contract.options import ConversationOptions, OutputDetail, TurnOpti
 from harness.contract.requests import HostRequest, HostResponse
 from harness.contract.tools import ToolDescriptor
 from harness.errors import ConnectorUnavailable, ContentNotSupported, PeerProtocolError
-from harness.turn.events import RequestRaised, RequestWithdrawn, TurnEvent, TurnFailed, notice, raw
+from harness.turn.events import RequestRaised, RequestWithdrawn, TurnEvent, TurnFailed, notice
+from harness.wire.json_rpc import METHOD_NOT_FOUND
 
 PROTOCOL_VERSION = 3
 _OPENED, _SENT = "session", "send"
@@ -136,12 +137,10 @@ class CopilotSdkProtocol:
             ConnectorUnavailable: Copilot cannot be used as asked.
             PeerProtocolError: it broke its protocol.
         """
-        events: list[TurnEvent] = []
-        for line in lines:
-            if not self.turn_is_over and self._options.output_detail == OutputDetail.RAW:
-                events.append(raw("stdio", "from_peer", line.decode("utf-8", "replace")))
-            events += self._message(line)
-        return events
+        return events_of(lines, self._message, shows_raw=self._shows_raw)
+
+    def _shows_raw(self) -> bool:
+        return not self.turn_is_over and self._options.output_detail == OutputDetail.RAW
 
     def _message(self, line: bytes) -> list[TurnEvent]:
         said = self._rpc.receive(line)
