@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import threading
@@ -206,3 +207,23 @@ def line_with(process: subprocess.Popen[str], text: str) -> str:
         if text in line:
             return line
     raise AssertionError(f"the command ended without '{text}': {process.stderr.read() if process.stderr else ''}")
+
+
+def rest_of(process: subprocess.Popen[str], seconds: float = 20) -> tuple[str, str]:
+    """Closes stdin and gives what stdout and stderr still say until the command ends.
+
+    `communicate()` loses lines that a `readline()` has taken from the pipe together with its own.
+    """
+    if process.stdin is not None:
+        process.stdin.close()
+    assert process.stdout is not None
+    assert process.stderr is not None
+    too_long = threading.Timer(seconds, process.kill)
+    too_long.start()
+    try:
+        rest, err = process.stdout.read(), process.stderr.read()
+        process.wait()
+    finally:
+        too_long.cancel()
+    assert process.returncode != -signal.SIGKILL, f"it did not end within {seconds} seconds"
+    return rest, err

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contract_tests.cli.command import Shell, line_with
+from contract_tests.cli.command import Shell, line_with, rest_of
 from contract_tests.connectors.claude.cli import has_cli
 from contract_tests.requirements import requirement
 from harness.contract import ConversationOptions
@@ -58,7 +58,7 @@ async def test_after_a_canary_that_fell_only_conversations_without_internal_tool
             assert refused.value.detail["reason"] == "wrong_version"
             assert await remote.begin_conversation(ConversationOptions())
         server.terminate()
-        told = server.communicate()[1]
+        told = rest_of(server)[1]
     assert "canary for 'claude'" in told
     assert "failed its canary" in told
 
@@ -69,7 +69,7 @@ def test_the_canary_can_be_skipped(shell: Shell) -> None:
     with shell.started("serve", "--connector", "claude", "-O", program, "--skip-canary") as server:
         line_with(server, "listening on ")
         server.terminate()
-        assert server.communicate()[1] == ""
+        assert rest_of(server)[1] == ""
 
 
 @requirement("canary:run")

@@ -18,7 +18,7 @@ import pytest
 
 from connectors.claude import ClaudeOptions
 from connectors.claude.installed import find_program
-from contract_tests.cli.command import Shell, line_with
+from contract_tests.cli.command import Shell, line_with, rest_of
 from contract_tests.cli.test_run import fits
 from contract_tests.connectors.claude.cli import MODEL, needs_cli
 from contract_tests.connectors.processes import kill, living, until_gone
@@ -165,7 +165,7 @@ async def test_after_kill_9_of_the_server_nothing_lives_on_and_the_client_knows_
             try:
                 with anyio.fail_after(5):
                     await until_gone(pids)
-                    rest, err = await anyio.to_thread.run_sync(client.communicate)
+                    rest, err = await anyio.to_thread.run_sync(rest_of, client)
             finally:
                 kill(pids)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from contract_tests.cli.command import Shell, fake, line_with
+from contract_tests.cli.command import Shell, fake, line_with, rest_of
 from contract_tests.requirements import requirement
 
 
@@ -19,7 +19,7 @@ def test_the_first_one_cancels_the_turn_and_prints_the_error_shape(shell: Shell,
     with shell.started("run", "call forever", *fake(), "--tools", "tools.py", "-o", "jsonl") as process:
         line_with(process, '"type":"request"')
         process.send_signal(number)
-        rest, err = process.communicate(timeout=20)
+        rest, err = rest_of(process)
 
     last = json.loads(rest.splitlines()[-1])
     assert (process.returncode, last["type"], last["exit_code"]) == (130, "failed", 130)
@@ -39,7 +39,7 @@ def test_before_there_is_a_turn_it_ends_the_beginning(shell: Shell, tmp_path: Pa
     with shell.started("run", "Go.", "--connector", "claude", *options, "-o", "json") as process:
         assert fifo.read_text() == "asked\n"
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = rest_of(process)
 
     assert (process.returncode, json.loads(out)["error"]["message"]) == (130, "Cancelled before the turn began.")
     assert "Traceback" not in err

@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 
-from contract_tests.cli.command import HARNESS, Shell, fake, line_with
+from contract_tests.cli.command import HARNESS, Shell, fake, line_with, rest_of
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.mcp_server.clients import LEGACY, MODERN, Filling, ask, facts, told
 from contract_tests.surfaces.mcp_server.test_ask import end_of_turn
@@ -121,7 +121,7 @@ def test_stdout_has_the_protocol_alone_and_the_end_of_stdin_ends_it(shell: Shell
     with piped(shell, *fake()) as process:
         say(process, HELLO, "this is no JSON", INITIALIZED, call_of_ask())
         answers = [json.loads(line_with(process, '"id":1')), json.loads(line_with(process, '"id":2'))]
-        rest, err = process.communicate(timeout=20)
+        rest, err = rest_of(process)
 
     assert answers[0]["result"]["serverInfo"]["name"] == "level2-harness"
     assert answers[1]["result"]["structuredContent"]["text"] == "hello"
@@ -142,7 +142,7 @@ def test_a_message_that_was_cut_within_a_character_is_answered(shell: Shell) -> 
 @requirement("mcp-server:stdio")
 def test_a_client_that_says_nothing_at_all_is_gone_at_once(shell: Shell) -> None:
     with shell.started("mcp", *fake(), "--store", "memory") as process:  # its stdin is /dev/null
-        out, err = process.communicate(timeout=20)
+        out, err = rest_of(process)
     done = shell.run("mcp", *fake(), "--store", "memory")  # and here an empty pipe
     assert (out, err, process.returncode) == (done.out, done.err, done.code) == ("", "", 0)
 
@@ -158,7 +158,7 @@ def test_whatever_a_client_answers_to_a_form_nothing_breaks_and_nothing_is_allow
         if answer == 7:  # no message at all: nobody has answered yet
             say(process, {"jsonrpc": "2.0", "id": form["id"], "error": {"code": 1, "message": "sorry"}})
         result = json.loads(line_with(process, '"id":2'))["result"]
-        process.communicate(timeout=20)
+        rest_of(process)
     assert (result["content"][0]["text"], result["isError"]) == ("I ask: deny", False)
 
 
@@ -167,7 +167,7 @@ def test_the_end_of_stdin_ends_a_turn_that_hangs(shell: Shell) -> None:
     with piped(shell, *fake({"text": "one"}, {"hang": True})) as process:
         say(process, HELLO, INITIALIZED, call_of_ask())
         line_with(process, "notifications/progress")
-        process.communicate(timeout=20)
+        rest_of(process)
     assert process.returncode == 0
 
 
@@ -198,7 +198,7 @@ async def test_over_http_it_tells_its_address_and_takes_the_token_of_a_file(shel
         ):
             assert told(await ask(client))[0] == "hello"
         process.send_signal(signal.SIGTERM)
-        rest, err = await anyio.to_thread.run_sync(process.communicate)
+        rest, err = await anyio.to_thread.run_sync(rest_of, process)
     assert (rest, err, process.returncode) == ("", "", 0)
     assert url.startswith("http://127.0.0.1:") and url.endswith("/mcp")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from contract_tests.cli.command import Shell, fake, line_with
+from contract_tests.cli.command import Shell, fake, line_with, rest_of
 from contract_tests.requirements import requirement
 from contract_tests.source_tree import ROOT
 from harness.cli.app import build_app
@@ -187,7 +187,7 @@ def test_server_answers_by_its_policy_and_the_rest_waits_in_the_inbox(shell: She
                 assert (wrong.code, name in wrong.err) == (1, True)
                 told = shell.run("requests", "answer", name, *answer, "--url", url)
                 assert told.code == 0, told.err
-            rest, _ = run.communicate(timeout=20)
+            rest, _ = rest_of(run)
         server.send_signal(signal.SIGINT)
         assert server.wait(20) == 0
     last = json.loads(rest.splitlines()[-1])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from contract_tests.cli.command import HARNESS, Shell, fake, line_with
+from contract_tests.cli.command import HARNESS, Shell, fake, line_with, rest_of
 from contract_tests.requirements import requirement
 from harness.orchestrator import schemas
 
@@ -72,7 +72,7 @@ def test_jsonl_has_a_line_for_everything_as_it_happens(shell: Shell) -> None:
         assert process.stdout is not None
         early = [json.loads(process.stdout.readline()) for _ in range(2)]
         last_request = json.loads(line_with(process, '"type":"request","request":{"request_id":"f"'))
-        rest, _ = process.communicate(timeout=20)
+        rest, _ = rest_of(process)
     late = [json.loads(line) for line in rest.splitlines()]
 
     for line in (*early, last_request, *late):

@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from contract_tests.cli.command import Shell, fake, line_with
+from contract_tests.cli.command import Shell, fake, line_with, rest_of
 from contract_tests.requirements import requirement
 from harness.contract import HostResponse
 from harness.remote import RemoteHarness
@@ -38,7 +38,7 @@ def test_tools_run_here_and_a_cancel_reaches_the_server(shell: Shell) -> None:
             line_with(process, '"text":"3 °C in Oslo"')
             line_with(process, '"type":"request"')
             process.send_signal(signal.SIGINT)
-            rest, err = process.communicate(timeout=20)
+            rest, err = rest_of(process)
     last = json.loads(rest.splitlines()[-1])
     assert (process.returncode, last["status"], last["content"]) == (130, "cancelled", "3 °C in Oslo")
     assert [call["outcome"] for call in last["calls"]] == ["ok", "unknown"]
@@ -56,7 +56,7 @@ async def test_what_waits_is_answered_by_another_host(shell: Shell) -> None:
                 [waiting] = await inbox.list_requests()
                 answer = HostResponse(request_id=waiting.request.request_id, selected_option="allow_once")
                 await inbox.submit_responses(waiting.conversation_id, waiting.turn_id, [answer])
-            rest, _ = await anyio.to_thread.run_sync(process.communicate)
+            rest, _ = await anyio.to_thread.run_sync(rest_of, process)
     last = json.loads(rest.splitlines()[-1])
     assert (process.returncode, last["content"]) == (0, "heard allow_once")
 

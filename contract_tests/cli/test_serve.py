@@ -15,6 +15,7 @@ import anyio
 import httpx2
 import pytest
 
+from contract_tests.cli.command import rest_of
 from contract_tests.llm_suite import begin, is_waiting, texts, to_end, until
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.http import problem_of
@@ -71,7 +72,7 @@ async def test_it_prints_its_addresses_only_serves_and_ends_cleanly_on_a_signal(
             connectors = await llm.list_connectors()
             about_itself = [(Path("/proc") / str(process.pid) / name).read_bytes() for name in ("cmdline", "environ")]
             process.send_signal(end)
-            rest, stderr = process.communicate(timeout=10)
+            rest, stderr = rest_of(process, 10)
 
     told = f"openai clients: {url}/openai/v1\nanthropic clients: {url}/anthropic\n"
     assert (rest, stderr, process.returncode) == (told, "", 0)

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from contract_tests.cli.command import rest_of
 from contract_tests.requirements import requirement
 from contract_tests.scripted_model.wire import body
 
@@ -34,7 +35,7 @@ def test_it_prints_its_address_serves_and_ends_cleanly_on_a_signal(tmp_path: Pat
             with client.stream("POST", "/v1/messages", json=body(stream=True)) as hanging:
                 assert hanging.status_code == 200
                 process.send_signal(end)
-                rest, stderr = process.communicate(timeout=5)
+                rest, stderr = rest_of(process, 5)
 
     assert url.startswith("http://127.0.0.1:")
     assert answer["content"][0]["text"] == "hello"

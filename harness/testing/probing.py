@@ -107,7 +107,8 @@ class _Trial:
         talk = await stage.begin(cwd=str(work), internal_tools=tools)
         await talk.llm.delegate_request_policy(talk.conversation_id, self._policy(work))
         turn = await talk.say(answer=_deny)
-        same("the end of the turn", (*turn.end, turn.text), ("completed", "end_turn", "Done."))
+        turn.must_end("completed", "end_turn")
+        same("the text", turn.text, "Done.")
         self._check_files(work)
         asked = {request.call_id for request in turn.requests}
         for call_id, probe in self._probes.items():

@@ -21,7 +21,7 @@ from harness.contract.output import (
 from harness.contract.requests import HostRequest, HostResponse
 from harness.contract.state import TurnState
 from harness.orchestrator.turn_record import TurnRecord
-from harness.testing.checks import Divergence, only
+from harness.testing.checks import Divergence, only, same
 
 WAIT_MS = 30_000
 Answer: TypeAlias = Callable[[HostRequest], HostResponse]
@@ -73,6 +73,13 @@ class Turn:
     def end(self) -> tuple[str, str | None]:
         """Status and stop reason."""
         return str(self.state.status), None if self.state.stop_reason is None else str(self.state.stop_reason)
+
+    def must_end(self, status: str, stop_reason: str) -> None:
+        """Raises:
+        Divergence: it ended otherwise; says also with which error.
+        """
+        because = "" if self.state.error is None else f": {self.state.error.message}"
+        same(f"the end of turn '{self.turn_id}'{because}", self.end, (status, stop_reason))
 
     def notices(self, code: str) -> list[str]:
         return [item.text for item in self.items if isinstance(item, Notice) and item.code == code]

@@ -18,7 +18,8 @@ async def run(stage: Stage) -> None:
     holds("the command was not run", not (stage.directory / "made").exists())
     same("how the call ended", turn.internal_tool("call_1")[1].result, "refused")
     if stage.capabilities.denial == Denial.CONTINUES:
-        same("the end of the turn", (turn.end, turn.text), (("completed", "end_turn"), "Then not."))
+        turn.must_end("completed", "end_turn")
+        same("the text", turn.text, "Then not.")
     if stage.model is not None and stage.capabilities.denial == Denial.CONTINUES:
         [past] = stage.model.requests[-1].past_calls
         holds("the model was told why", REASON in (past.result or ""), past.result)

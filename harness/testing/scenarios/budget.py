@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harness.contract.options import Limits
-from harness.testing.checks import same
 from harness.testing.scenario import COST, Scenario, Stage, call
 from harness.testing.talk import result
 
@@ -11,7 +10,7 @@ from harness.testing.talk import result
 async def run(stage: Stage) -> None:
     talk = await stage.begin()
     turn = await talk.say(answer=lambda request: result(request, "ok"))
-    same("the end of the turn", turn.end, ("completed", "budget"))
+    turn.must_end("completed", "budget")
 
 
 SCENARIO = Scenario(

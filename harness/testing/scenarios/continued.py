@@ -12,7 +12,7 @@ async def run(stage: Stage) -> None:
     await talk.say(answer=lambda request: result(request, "the word is xylophone"))
     talk = await stage.restart(talk)
     turn = await talk.say("What was it?")
-    same("the end of the turn", turn.end, ("completed", "end_turn"))
+    turn.must_end("completed", "end_turn")
     holds("nothing was lost", not turn.notices("history_lost"), turn.notices("history_lost"))
     same("the text", turn.text, "It was: the word is xylophone")
 

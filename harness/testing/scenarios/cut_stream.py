@@ -17,7 +17,8 @@ async def run(stage: Stage) -> None:
         detail = json.loads((error and error.detail_json) or "{}")
         same("its reason", detail.get("reason"), "network")
         turn = await talk.say("Again.")
-    same("the end of the turn", (turn.end, turn.text), (("completed", "end_turn"), "The whole answer."))
+    turn.must_end("completed", "end_turn")
+    same("the text", turn.text, "The whole answer.")
 
 
 SCENARIO = Scenario(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from harness.contract.options import Limits
-from harness.testing.checks import same
 from harness.testing.scenario import Scenario, Stage
 
 
 async def run(stage: Stage) -> None:
     talk = await stage.begin()
     turn = await talk.say()
-    same("the end of the turn", turn.end, ("completed", "max_tokens"))
+    turn.must_end("completed", "max_tokens")
 
 
 SCENARIO = Scenario(

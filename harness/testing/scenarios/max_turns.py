@@ -11,7 +11,7 @@ from harness.testing.talk import result
 async def run(stage: Stage) -> None:
     talk = await stage.begin()
     turn = await talk.say(answer=lambda request: result(request, "ok"))
-    same("the end of the turn", turn.end, ("completed", "max_turns"))
+    turn.must_end("completed", "max_turns")
     same("the next message", (await talk.say("And?")).text, "next")
 
 

@@ -10,7 +10,7 @@ from harness.testing.scenario import Scenario, Stage
 async def run(stage: Stage) -> None:
     talk = await stage.begin()
     turn = await talk.say("Hi.")
-    same("the end of the turn", turn.end, ("completed", "end_turn"))
+    turn.must_end("completed", "end_turn")
     same("the text", turn.text, "Hello there.")
     same("the last item", turn.items[-1].kind, "turn_ended")
     same("the numbers of the items", [item.sequence_no for item in turn.items], [*range(1, len(turn.items) + 1)])

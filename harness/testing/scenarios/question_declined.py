@@ -12,7 +12,8 @@ async def run(stage: Stage) -> None:
     turn = await talk.say(answer=lambda request: HostResponse(request_id=request.request_id, action="decline"))
     request = only("requests", turn.requests)
     same("what became of it", turn.outcomes(), {request.request_id: "refused"})
-    same("the end of the turn", (turn.end, turn.text), (("completed", "end_turn"), "As you like."))
+    turn.must_end("completed", "end_turn")
+    same("the text", turn.text, "As you like.")
 
 
 SCENARIO = Scenario(

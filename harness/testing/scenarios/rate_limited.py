@@ -9,7 +9,8 @@ from harness.testing.scenario import Scenario, Stage
 async def run(stage: Stage) -> None:
     talk = await stage.begin()
     turn = await talk.say()
-    same("the end of the turn", (turn.end, turn.text), (("completed", "end_turn"), "Fine."))
+    turn.must_end("completed", "end_turn")
+    same("the text", turn.text, "Fine.")
     holds("the rate limit is told", turn.notices("rate_limit"), [item.kind for item in turn.items])
 
 

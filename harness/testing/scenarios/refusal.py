@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from harness.testing.checks import same
 from harness.testing.scenario import Scenario, Stage
 
 
 async def run(stage: Stage) -> None:
     talk = await stage.begin()
-    same("the end of the turn", (await talk.say()).end, ("completed", "refusal"))
+    (await talk.say()).must_end("completed", "refusal")
 
 
 SCENARIO = Scenario(

@@ -26,7 +26,8 @@ HISTORY_GIVEN = [
 async def run(stage: Stage) -> None:
     talk = await stage.begin(history=HISTORY_GIVEN)
     turn = await talk.say("Really?")
-    same("the end of the turn", (turn.end, turn.text), (("completed", "end_turn"), "Yes."))
+    turn.must_end("completed", "end_turn")
+    same("the text", turn.text, "Yes.")
     is_text = stage.capabilities.seed_history == SeedHistory.AS_TEXT
     same("it is told when the history is passed as text", bool(turn.notices("history_as_text")), is_text)
     if stage.model is not None:

@@ -13,7 +13,7 @@ async def run(stage: Stage) -> None:
     same("the tools in order", [one.tool_name for one in turn.requests], ["get_weather", "save", "get_weather"])
     same("all outcomes", sorted(turn.outcomes().values()), ["answered"] * 3)
     same("the text of the last round", turn.text.splitlines()[-1], "<get_weather><save><get_weather>")
-    same("the end of the turn", turn.end, ("completed", "end_turn"))
+    turn.must_end("completed", "end_turn")
 
 
 SCENARIO = Scenario(

@@ -11,7 +11,7 @@ from harness.testing.talk import result
 async def run(stage: Stage) -> None:
     talk = await stage.begin()
     turn = await talk.say(answer=lambda request: result(request, "disk full", is_error=True))
-    same("the end of the turn", turn.end, ("completed", "end_turn"))
+    turn.must_end("completed", "end_turn")
     holds("the model read the error", "disk full" in turn.text, turn.text)
     request = only("requests", turn.requests)
     same("an error is an answer", turn.outcomes(), {request.request_id: "answered"})

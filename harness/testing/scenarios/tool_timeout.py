@@ -18,7 +18,7 @@ async def run(stage: Stage) -> None:
     same("what became of it", turn.outcomes(), {request.request_id: "expired"})
     same("nothing waits any more", turn.state.pending_requests, [])
     holds("the model was told", "0.2 s" in turn.text, turn.text)
-    same("the end of the turn", turn.end, ("completed", "end_turn"))
+    turn.must_end("completed", "end_turn")
 
 
 SCENARIO = Scenario(

@@ -11,7 +11,7 @@ from harness.testing.scenario import Scenario, Stage
 async def run(stage: Stage) -> None:
     talk = await stage.begin()
     turn = await talk.say()
-    same("the end of the turn", turn.end, ("failed", "error"))
+    turn.must_end("failed", "error")
     error = turn.state.error
     same("the error", error and error.code, "provider_error")
     detail = json.loads((error and error.detail_json) or "{}")
