@@ -127,7 +127,10 @@ class State:
         return self._processes - 1
 
     def keep(self) -> None:
-        self._path.write_text(json.dumps({"processes": self._processes, "live": self.live}), encoding="utf-8")
+        """Whole or not at all: this process may be killed at any time, and the next one reads it."""
+        whole = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        whole.write_text(json.dumps({"processes": self._processes, "live": self.live}), encoding="utf-8")
+        whole.replace(self._path)
 
 
 def records_of_run(recording: str, state: State) -> tuple[Object, list[Object]]:
