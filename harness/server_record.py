@@ -90,6 +90,16 @@ def find_local_token(url: str) -> str | None:
     return record.token if record is not None and _is_alive(record.pid) else None
 
 
+def running_servers() -> list[str]:
+    """The loopback URLs of the servers that this user runs on this machine.
+
+    Raises:
+        ConfigError: there are records, but others than this user could have written or read them.
+    """
+    records = (_read_record(path) for path in sorted(runtime_directory().glob("*.json")))
+    return [record.url for record in records if record is not None and find_local_token(record.url) is not None]
+
+
 def read_token_file(path: Path) -> str:
     """The token in a file that the user gave.
 

@@ -182,14 +182,20 @@ def test_server_answers_by_its_policy_and_the_rest_waits_in_the_inbox(shell: She
                 listed = shell.run("requests", "list", "--url", url, "-o", "json")
                 [one] = listed.json
                 name = f"{one['conversation_id']}/{one['turn_id']}/{one['request']['request_id']}"
-                assert name in shell.run("requests", "list", "--url", url).out
+                assert name in shell.run("requests", "list").out  # the only server of this user
                 wrong = shell.run("requests", "answer", f"{name}x", "deny", "--url", url)
                 assert (wrong.code, name in wrong.err) == (1, True)
                 told = shell.run("requests", "answer", name, *answer, "--url", url)
                 assert told.code == 0, told.err
             rest, _ = rest_of(run)
+        with shell.started("serve", *fake()) as another:
+            line_with(another, "listening on ")
+            several = shell.run("requests", "list")
+        assert (several.code, several.out, url in several.err) == (2, "", True)
         server.send_signal(signal.SIGINT)
         assert server.wait(20) == 0
+    none = shell.run("requests", "list")
+    assert (none.code, "harness serve" in none.err) == (2, True)
     last = json.loads(rest.splitlines()[-1])
     outcomes = [(call["outcome"], call.get("refusal_kind")) for call in last["calls"]]
     assert outcomes == [("refused", "denied"), ("ok", None), ("ok", None), ("ok", None)]

@@ -154,6 +154,8 @@ async def test_callers_get_only_the_connectors_and_directories_that_are_served()
         (("--connector", "fake", "--host", "0.0.0.0"), "give a token"),
         (("--connector", "fake", "--token-file", "/nowhere/token"), "cannot read the token file"),
         (("--connector", "fake", "-O", "nothing"), "KEY=VALUE"),
+        (("--connector", "fake", "-O", "nothing=1"), "'nothing'"),
+        (("--connector", "fake", "-O", "steps=7"), "'steps'"),
     ],
 )
 def test_what_cannot_be_served_is_one_line_and_exit_2(arguments: tuple[str, ...], told: str) -> None:

@@ -27,6 +27,7 @@ from harness.contract import (
     Timeouts,
     ToolDescriptor,
     TurnEnded,
+    TurnOptions,
     TurnState,
     UnknownBlock,
     UnknownItem,
@@ -165,6 +166,12 @@ def test_a_tool_name_that_no_provider_takes_is_refused(name: str) -> None:
 def test_options_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         ConversationOptions.model_validate(wrong)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_a_temperature_is_a_number(number: str) -> None:
+    with pytest.raises(ValidationError):
+        TurnOptions.model_validate_json(f'{{"temperature": {number}}}')
 
 
 def test_the_defaults_are_those_of_the_contract() -> None:

@@ -12,7 +12,14 @@ import pytest
 
 from contract_tests.requirements import requirement
 from harness.errors import ConfigError
-from harness.server_record import ServerRecord, find_local_token, read_token_file, recorded, runtime_directory
+from harness.server_record import (
+    ServerRecord,
+    find_local_token,
+    read_token_file,
+    recorded,
+    running_servers,
+    runtime_directory,
+)
 from harness.wire.json_text import write_json
 
 URL = "http://127.0.0.1:8123"
@@ -36,6 +43,16 @@ def test_a_record_is_private_to_its_user_and_goes_with_the_server() -> None:
     assert set(elsewhere.values()) == {None}
     assert not path.exists()
     assert find_local_token(URL) is None
+
+
+@requirement("cli:requests")
+def test_only_servers_that_run_are_found() -> None:
+    code = "import os; from harness.server_record import recorded\nwith recorded(%r, 'old'): os._exit(9)"
+    assert running_servers() == []
+    with recorded(URL, "secret"), recorded("http://127.0.0.1:8124", "other"):
+        subprocess.run([sys.executable, "-c", code % "http://127.0.0.1:8125"], check=False)
+        assert running_servers() == [URL, "http://127.0.0.1:8124"]
+    assert running_servers() == []
 
 
 @requirement("R-K4")

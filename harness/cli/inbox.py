@@ -16,11 +16,12 @@ from harness.contract.requests import HostRequest, HostResponse, OpenRequest, Qu
 from harness.errors import InvalidArgument, UnknownRequest
 from harness.orchestrator.approvals import answer_to_question
 from harness.remote import RemoteHarness
+from harness.server_record import running_servers
 
 
-def run_list(url: str, *, as_json: bool) -> None:
+def run_list(url: str | None, *, as_json: bool) -> None:
     async def waiting() -> list[OpenRequest]:
-        async with RemoteHarness(url) as server:
+        async with RemoteHarness(url or _only_server()) as server:
             return await server.list_requests()
 
     found = anyio.run(waiting)
@@ -47,7 +48,7 @@ def run_answer(arguments: AnswerArguments) -> None:
     conversation_id, turn_id, request_id = ids
 
     async def answer() -> None:
-        async with RemoteHarness(arguments.url) as server:
+        async with RemoteHarness(arguments.url or _only_server()) as server:
             open_now = {_name(one): one.request for one in await server.list_requests()}
             request = open_now.get(arguments.request)
             if request is None:
@@ -56,6 +57,20 @@ def run_answer(arguments: AnswerArguments) -> None:
             await server.submit_responses(conversation_id, turn_id, [_response(request, request_id, arguments)])
 
     anyio.run(answer)
+
+
+def _only_server() -> str:
+    """The server that is meant when none is named.
+
+    Raises:
+        InvalidArgument: this user runs none on this machine, or several.
+    """
+    found = running_servers()
+    if not found:
+        raise InvalidArgument("you run no server on this machine: type 'harness serve', or name one with --url")
+    if len(found) > 1:
+        raise InvalidArgument(f"you run several servers, name one with --url: {', '.join(found)}")
+    return found[0]
 
 
 def _response(request: HostRequest, request_id: str, arguments: AnswerArguments) -> HostResponse:

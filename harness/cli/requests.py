@@ -10,12 +10,15 @@ import typer
 
 EXAMPLES = """\b
 Examples:
+  harness requests list
   harness requests list --url http://127.0.0.1:8800
-  harness requests answer c_1/t1/a1 allow_once --url http://127.0.0.1:8800
+  harness requests answer c_1/t1/a1 allow_once
   harness requests answer c_1/t1/a1 deny --reason "not on a Friday"
   harness requests answer c_1/t1/q1 --reply colour=Blue
 """
-Url = Annotated[str, typer.Option(envvar="HARNESS_URL", help="A running 'harness serve'.")]
+Url = Annotated[
+    str | None, typer.Option(envvar="HARNESS_URL", help="A running 'harness serve'; by default the only one of yours.")
+]
 
 
 class ListOutput(StrEnum):
@@ -27,7 +30,7 @@ class ListOutput(StrEnum):
 class AnswerArguments:
     """What was typed, by the names of the options."""
 
-    url: str
+    url: str | None
     request: str
     choice: str | None
     reason: str | None
@@ -39,7 +42,8 @@ class AnswerArguments:
 
 
 def list_requests(
-    url: Url, output: Annotated[ListOutput, typer.Option("-o", "--output", help="What stdout gets.")] = ListOutput.TEXT
+    url: Url = None,
+    output: Annotated[ListOutput, typer.Option("-o", "--output", help="What stdout gets.")] = ListOutput.TEXT,
 ) -> None:
     """List what waits for an answer: approvals, questions and calls of callers' tools."""
     from harness.cli.inbox import run_list
@@ -49,7 +53,7 @@ def list_requests(
 
 def answer_request(
     request: Annotated[str, typer.Argument(metavar="CONVERSATION/TURN/REQUEST", help="As 'list' names it.")],
-    url: Url,
+    url: Url = None,
     choice: Annotated[
         str | None, typer.Argument(help="For an approval: an option's id, or allow_once, allow_always, deny.")
     ] = None,

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -28,7 +29,7 @@ from harness.contract.delegation import PolicyMode
 from harness.contract.options import ConversationOptions
 from harness.contract.value import JsonValue
 from harness.conversation.checks import parsed_object
-from harness.errors import InvalidArgument
+from harness.errors import ConnectorUnavailable, InvalidArgument
 from harness.local import LocalHarness
 from harness.policy import Policy
 from harness.registry import Registry
@@ -177,7 +178,11 @@ async def first_usable() -> str:
 
 
 async def registry_of(names: tuple[str, ...], preset: Mapping[str, JsonValue], *, flies_canary: bool) -> Registry:
-    """These connectors and no others; the options are those of the first."""
+    """These connectors and no others; the options are those of the first.
+
+    Raises:
+        InvalidArgument: the first connector has no such option, or not with such a value.
+    """
     installed = Registry()
     connectors: dict[str, Connector] = {}
     for name in names:
@@ -191,7 +196,15 @@ async def registry_of(names: tuple[str, ...], preset: Mapping[str, JsonValue], *
             connectors[plain] = await guarded(name, connectors[plain], program)
     if preset:
         connectors[first] = _Preset(connectors[first], preset)
+        await _check_options(connectors[first], names[0])
     return Registry(connectors)
+
+
+async def _check_options(connector: Connector, name: str) -> None:
+    """A slip of the operator is told to the operator, not to the first caller."""
+    with suppress(ConnectorUnavailable):  # its program may be installed later; until then each caller is told
+        _, options = Registry({connector.name: connector}).resolve(ConversationOptions(connector=name))
+        await connector.get_capabilities(options)
 
 
 class _Preset(WrappedConnector):

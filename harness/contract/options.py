@@ -126,7 +126,7 @@ class TurnOptions(Value):
     tool_names: list[str] | None = None
     tool_mode: ToolMode | None = None
     effort: Effort | None = None
-    temperature: float | None = None
+    temperature: Annotated[float | None, Field(allow_inf_nan=False)] = None
     max_output_tokens: Annotated[int | None, Field(ge=1)] = None
     instructions: str | None = None
     output_schema_json: str | None = None
