@@ -154,6 +154,7 @@ def _take_terminal() -> None:
     import termios
 
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C typed there is a signal
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # what runs in the background of a script inherits that it is ignored
 
 
 @dataclass

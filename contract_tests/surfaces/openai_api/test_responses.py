@@ -22,6 +22,7 @@ from contract_tests.surfaces.openai_api.responses import (
     talker,
 )
 from harness.contract import text_of
+from harness.store.memory import MemoryStore
 from harness.surfaces.compatible.headers import CONVERSATION
 from harness.surfaces.compatible.settings import CompatibleSettings
 from harness.surfaces.tokens import Token
@@ -94,6 +95,35 @@ async def test_a_response_that_cannot_be_continued_is_refused_with_the_next_step
             await talk.send(*talk.items, {"role": "user", "content": "So?"})
 
     assert place.count("message") == 2
+
+
+@requirement("responses:previous", "openai:restart")
+@pytest.mark.parametrize("resume", ["exact", "continued"])
+async def test_the_last_response_is_continued_by_a_server_that_was_started_since(resume: str) -> None:
+    script = {"turns": [ROUND, HELLO, ROUND], "resume": resume}
+    store, tokens = MemoryStore(), [Token("first", "ada"), Token("second", "bob")]
+    async with open_place(script, store=store, tokens=tokens) as place:
+        talk = talker(place, by_id=True)
+        asked = await talk.say("How is the weather?")
+        if resume == "continued":  # whose open turns do not survive
+            await talk.answer(RESULTS)
+    async with open_place(script, store=store, tokens=tokens) as after:
+        if resume == "exact":
+            partial: Any = {**BODY, "previous_response_id": asked.id, "input": outputs({"oslo": "rain"})}
+            with pytest.raises(openai.BadRequestError, match="rome"):
+                await after.client().responses.create(**partial)
+            talk.client = after.client()
+            await talk.answer(RESULTS)
+        answered, talk.client = talk.last, after.client()
+        for token, previous in ((0, asked.id), (1, answered), (0, "resp_c-t1-0"), (0, "resp_--")):
+            with pytest.raises(openai.BadRequestError, match="send the whole history"):
+                await after.client(token).responses.create(**BODY, previous_response_id=previous)
+        hello = await talk.say("And you?")
+        again = await talk.say("Again?")
+
+    assert (hello.output_text, len(calls_of(again))) == ("Hello.", 2)
+    assert after.messages[-2:] == [["And you?"], ["Again?"]]
+    assert after.count("opened") == 1
 
 
 @requirement("responses:previous")

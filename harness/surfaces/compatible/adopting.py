@@ -8,10 +8,13 @@ import anyio
 
 from harness.contract.output import TERMINAL
 from harness.contract.requests import OpenRequest
+from harness.contract.state import ConversationState
 from harness.contract.value import Label
+from harness.errors import UnknownConversation
 from harness.surfaces.call import OwnedLLM
 from harness.surfaces.compatible.asides import wire_id
 from harness.surfaces.compatible.reading import TurnReading
+from harness.surfaces.compatible.reply_ids import ReplyId
 from harness.surfaces.compatible.threads import Thread
 
 
@@ -24,6 +27,16 @@ async def waiting_for(llm: OwnedLLM, call_ids: Collection[str], surface: Label) 
     found = {one.conversation_id for one in waiting if wire_id(one.request, one.conversation_id) in call_ids}
     own = [one for one in sorted(found) if surface in (await llm.get_conversation(one)).labels]
     return own[0] if len(own) == 1 else None
+
+
+async def is_last_reply(llm: OwnedLLM, reply_id: ReplyId, surface: Label) -> bool:
+    """Whether this owner has an open conversation of this surface whose last reply this was."""
+    try:
+        export = await llm.export_conversation(reply_id.conversation_id)
+    except UnknownConversation:
+        return False
+    info = export.conversation
+    return info.state != ConversationState.ENDED and surface in info.labels and reply_id.is_last_of(export)
 
 
 async def adopted(llm: OwnedLLM, conversation_id: str, surface: Label) -> Thread:

@@ -5,8 +5,8 @@ answered, or was a moment ago, shares its reply; else the conversation that it c
 message is submitted, or its tool results answer the calls that wait there; and a reply grows from the turn.
 
 What the desk knows is in memory only, and bounded. After a restart calls that still wait (`resume: exact`) are found
-again by their ids, and conversations by `X-Harness-Conversation`; any other request begins a new conversation with the
-history that it brings.
+again by their ids, and conversations by `X-Harness-Conversation` or the id of their last reply; any other request
+begins a new conversation with the history that it brings.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import anyio
 
@@ -31,6 +30,7 @@ from harness.surfaces.compatible.exchange import (
     TextPart,
     ThinkingPart,
 )
+from harness.surfaces.compatible.reply_ids import ReplyId
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -51,7 +51,7 @@ class WholeReply:
 class Reply:
     """One answer of a model, as its clients see an agent.
 
-    `reply_id` and `created_at` are for the wires: every reader of a reply tells the same ones.
+    `reply_id` and `created_at` are for the wires: every reader of a reply tells the same ones, when it has begun.
     """
 
     model: str
@@ -60,7 +60,8 @@ class Reply:
     """Set when the reply has begun."""
     ignored: tuple[str, ...] = ()
     """What `X-Harness-Ignored` names."""
-    reply_id: str = field(default_factory=lambda: uuid4().hex)
+    reply_id: str = ""
+    """Set when the reply has begun."""
     created_at: int = field(default_factory=lambda: int(time.time()))
     """Seconds since the epoch."""
     parts: list[ReplyPart] = field(default_factory=list[ReplyPart])
@@ -142,8 +143,9 @@ class Reply:
 
     # for whoever makes it grow
 
-    def begin(self, conversation_id: str, ignored: Sequence[str]) -> None:
-        self.conversation_id, self.ignored, self._has_begun = conversation_id, tuple(ignored), True
+    def begin(self, reply_id: ReplyId, ignored: Sequence[str]) -> None:
+        self.reply_id, self.conversation_id = str(reply_id), reply_id.conversation_id
+        self.ignored, self._has_begun = tuple(ignored), True
         self._note()
 
     def add(self, *parts: ReplyPart) -> None:

@@ -15,7 +15,7 @@ from harness.contract.tools import ToolDescriptor
 from harness.contract.value import Label
 from harness.errors import HarnessError, Internal, InvalidArgument, UnknownConversation, unwrapped
 from harness.surfaces.call import OwnedLLM, Served
-from harness.surfaces.compatible.adopting import adopted, waiting_for
+from harness.surfaces.compatible.adopting import adopted, is_last_reply, waiting_for
 from harness.surfaces.compatible.asides import response_of
 from harness.surfaces.compatible.exchange import ModelRequest, ReplyFailed, Terms
 from harness.surfaces.compatible.fit import Fitted, fitted, offered
@@ -24,6 +24,7 @@ from harness.surfaces.compatible.models import model_names, named_model
 from harness.surfaces.compatible.reading import TurnReading
 from harness.surfaces.compatible.refusals import refused, unknown_model, unsupported
 from harness.surfaces.compatible.reply import Reply
+from harness.surfaces.compatible.reply_ids import ReplyId
 from harness.surfaces.compatible.room import Room
 from harness.surfaces.compatible.settings import SideRequests
 from harness.surfaces.compatible.threads import Kind, New, Thread, check_answers, thread_for
@@ -99,7 +100,8 @@ class Work:
                     return await self._answer()
             raise
         tips, thread.tips = thread.tips, ()
-        self.reply.begin(thread.conversation_id, ignored)
+        assert thread.reading is not None
+        self.reply.begin(ReplyId(thread.conversation_id, thread.reading.turn_id, thread.reading.seen), ignored)
         try:
             grown = await self._grow(thread)
         except Exception:
@@ -148,6 +150,7 @@ class Work:
             thread = self.room.threads.get(named) or await self._adopted(named, wanted)
             check_answers(thread, wanted.new)
             return thread
+        await self._recall(wanted)
         thread = thread_for(self.room.threads.values(), self.request, wanted.new, wanted.kind)
         if thread is None and wanted.new.message.tool_results:
             call_ids = {one.call_id for one in wanted.new.message.tool_results}
@@ -156,6 +159,16 @@ class Work:
                 thread = await self._adopted(waiting, wanted)
                 check_answers(thread, wanted.new)
         return thread
+
+    async def _recall(self, wanted: _Wanted) -> None:
+        """A reply that nobody remembers is found by its id, where nothing was said since."""
+        previous = self.request.previous_reply
+        reply_id = None if previous is None else ReplyId.read(previous)
+        if reply_id is None or reply_id.conversation_id in self.room.threads:
+            return
+        if await is_last_reply(self.llm, reply_id, self._label):
+            thread = await self._adopted(reply_id.conversation_id, wanted)
+            thread.last_reply = previous
 
     def _is_at_work(self, conversation_id: str) -> bool:
         known = self.room.threads.get(conversation_id)
