@@ -91,9 +91,12 @@ async def test_after_a_kill_an_open_call_is_what_was_seen_of_the_agent(name: str
         assert after.text == "Back."
         known, is_told = OUTCOMES[name]
         assert agent.results().get("call_1") == known
-        assert bool(after.notices("history_lost")) == is_told
-        remembers = "One." in agent.model.requests[-1].body_text
-        assert remembers == (name != "gemini"), "gemini keeps no session for another process"
+        told = after.notices("history_lost")
+        assert bool(told) == is_told
+        # gemini keeps no session for another process, and Claude Code may be killed before it has written its own
+        is_told_of_all = any("starts afresh" in text for text in told)
+        assert is_told_of_all or name != "gemini"
+        assert ("One." in agent.model.requests[-1].body_text) == (not is_told_of_all)
         assert (await agent.talk.say("Four.")).notices("history_lost") == [], "told once"
 
 
