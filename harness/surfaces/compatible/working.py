@@ -168,7 +168,7 @@ class Work:
             return
         if await is_last_reply(self.llm, reply_id, self._label):
             thread = await self._adopted(reply_id.conversation_id, wanted)
-            thread.last_reply = previous
+            thread.last_reply = thread.last_reply or previous  # another request may have gone on with it meanwhile
 
     def _is_at_work(self, conversation_id: str) -> bool:
         known = self.room.threads.get(conversation_id)
