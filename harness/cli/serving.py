@@ -189,6 +189,8 @@ async def registry_of(names: tuple[str, ...], preset: Mapping[str, JsonValue], *
         connector, _ = installed.resolve(ConversationOptions(connector=name))
         connectors.setdefault(connector.name, connector)
     first = names[0].partition(":")[0]
+    if preset:
+        await _check_options(_Preset(connectors[first], preset), names[0])
     if flies_canary:
         for name in names:
             plain = name.partition(":")[0]
@@ -196,7 +198,6 @@ async def registry_of(names: tuple[str, ...], preset: Mapping[str, JsonValue], *
             connectors[plain] = await guarded(name, connectors[plain], program)
     if preset:
         connectors[first] = _Preset(connectors[first], preset)
-        await _check_options(connectors[first], names[0])
     return Registry(connectors)
 
 
