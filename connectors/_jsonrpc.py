@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from connectors._json import JsonObject, json_line, number_in, object_in, plain_text_in
+from harness.contract.options import OutputDetail
 from harness.contract.value import JsonValue
 from harness.turn.events import TurnEvent, raw
 
@@ -164,12 +165,15 @@ def key_of(rpc_id: JsonValue) -> str:
 
 
 def events_of(
-    lines: Iterable[bytes], read: Callable[[bytes], list[TurnEvent]], *, shows_raw: Callable[[], bool]
+    lines: Iterable[bytes],
+    read: Callable[[bytes], list[TurnEvent]],
+    detail: OutputDetail | str,
+    is_over: Callable[[], bool],
 ) -> list[TurnEvent]:
-    """What the lines of one read say, each behind its own text where that is to be shown when it comes."""
+    """What the lines of one read say; of a turn that is to be shown raw each behind its own text."""
     events: list[TurnEvent] = []
     for line in lines:
-        if shows_raw():
+        if detail == OutputDetail.RAW and not is_over():
             events.append(raw("stdio", "from_peer", line.decode("utf-8", "replace")))
         events += read(line)
     return events

@@ -48,9 +48,9 @@ def is_quick(name: str) -> bool:
     return name in _QUICK
 
 
-def peer_directories() -> list[str]:
-    """Where the programs lie under the names that a user would type."""
-    return [str(PEERS / name / "node_modules" / ".bin") for name in pinned_versions()]
+def path_with_peers(path: str) -> str:
+    """A PATH on which the installed agents are found as a user's are, under the names that a user would type."""
+    return os.pathsep.join([*(str(PEERS / name / "node_modules" / ".bin") for name in pinned_versions()), path])
 
 
 def needs_peer(name: str) -> list[pytest.MarkDecorator]:

@@ -21,7 +21,7 @@ from connectors.acp.outcome import UsageMeter, end_of, failure_in, failure_of
 from connectors.acp.tool_calls import ToolCalls
 from connectors.acp.turn_reader import TurnReader
 from harness.contract.content import ContentBlock, ImageBlock, TextBlock
-from harness.contract.options import ConversationOptions, OutputDetail, TurnOptions
+from harness.contract.options import ConversationOptions, TurnOptions
 from harness.contract.output import StopReason
 from harness.contract.requests import HostRequest, HostResponse
 from harness.contract.value import JsonValue
@@ -157,10 +157,7 @@ class AcpProtocol:
             ConnectorUnavailable: the agent cannot be used as asked.
             PeerProtocolError: it broke its protocol.
         """
-        return events_of(lines, self._message, shows_raw=self._shows_raw)
-
-    def _shows_raw(self) -> bool:
-        return not self.turn_is_over and self._options.output_detail == OutputDetail.RAW
+        return events_of(lines, self._message, self._options.output_detail, lambda: self.turn_is_over)
 
     def vendor(self, notified: Notified) -> list[TurnEvent]:
         """A notification that is not ACP's."""

@@ -21,7 +21,7 @@ from connectors.codex.rules import asks_for_more, rule_arguments
 from connectors.codex.thread import DynamicTools, effort_of
 from connectors.codex.turn_reader import TurnReader
 from harness.contract.content import ContentBlock, ImageBlock, TextBlock
-from harness.contract.options import ConversationOptions, OutputDetail, TurnOptions
+from harness.contract.options import ConversationOptions, TurnOptions
 from harness.contract.requests import HostRequest, HostResponse
 from harness.errors import ConnectorUnavailable, ContentNotSupported, PeerProtocolError
 from harness.turn.events import RequestRaised, RequestWithdrawn, TurnEvent, TurnFailed, notice
@@ -153,10 +153,7 @@ class CodexProtocol:
             ConnectorUnavailable: Codex refused to start as it should.
             PeerProtocolError: it broke its protocol.
         """
-        return events_of(lines, self._message, shows_raw=self._shows_raw)
-
-    def _shows_raw(self) -> bool:
-        return not self.turn_is_over and self._options.output_detail == OutputDetail.RAW
+        return events_of(lines, self._message, self._options.output_detail, lambda: self.turn_is_over)
 
     def _message(self, line: bytes) -> list[TurnEvent]:
         said = self._rpc.receive(line)

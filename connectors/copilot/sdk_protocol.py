@@ -19,7 +19,7 @@ from connectors.copilot.agent import HOW_TO_INSTALL
 from connectors.copilot.events import not_logged_in
 from connectors.copilot.sdk_reader import SdkReader
 from harness.contract.content import ContentBlock, ImageBlock, TextBlock, text_of
-from harness.contract.options import ConversationOptions, OutputDetail, TurnOptions
+from harness.contract.options import ConversationOptions, TurnOptions
 from harness.contract.requests import HostRequest, HostResponse
 from harness.contract.tools import ToolDescriptor
 from harness.errors import ConnectorUnavailable, ContentNotSupported, PeerProtocolError
@@ -137,10 +137,7 @@ class CopilotSdkProtocol:
             ConnectorUnavailable: Copilot cannot be used as asked.
             PeerProtocolError: it broke its protocol.
         """
-        return events_of(lines, self._message, shows_raw=self._shows_raw)
-
-    def _shows_raw(self) -> bool:
-        return not self.turn_is_over and self._options.output_detail == OutputDetail.RAW
+        return events_of(lines, self._message, self._options.output_detail, lambda: self.turn_is_over)
 
     def _message(self, line: bytes) -> list[TurnEvent]:
         said = self._rpc.receive(line)

@@ -53,6 +53,17 @@ async def busy() -> None:
 '''
 
 
+@contextmanager
+def killed_after(process: subprocess.Popen[Any], seconds: float = TIMEOUT_SECONDS) -> Iterator[None]:
+    """So long may the context last; after that the process is killed, and whoever reads from it goes on."""
+    too_long = threading.Timer(seconds, process.kill)
+    too_long.start()
+    try:
+        yield
+    finally:
+        too_long.cancel()
+
+
 @dataclass(frozen=True)
 class Done:
     """What a command left behind."""
@@ -103,12 +114,10 @@ class Shell:
             cwd=self.directory,
             env={**self.environment_of_commands(), **environment},
         ) as process:
-            too_long = threading.Timer(TIMEOUT_SECONDS, process.kill)
-            too_long.start()
             try:
-                yield process
+                with killed_after(process):
+                    yield process
             finally:
-                too_long.cancel()
                 process.kill()
 
     @contextmanager
@@ -128,12 +137,10 @@ class Shell:
             )
         finally:
             os.close(theirs)
-        too_long = threading.Timer(TIMEOUT_SECONDS, process.kill)
-        too_long.start()
         try:
-            yield Screen(ours, process)
+            with killed_after(process):
+                yield Screen(ours, process)
         finally:
-            too_long.cancel()
             process.kill()
             process.wait()
             os.close(ours)
@@ -219,12 +226,8 @@ def rest_of(process: subprocess.Popen[str], seconds: float = 20) -> tuple[str, s
         process.stdin.close()
     assert process.stdout is not None
     assert process.stderr is not None
-    too_long = threading.Timer(seconds, process.kill)
-    too_long.start()
-    try:
+    with killed_after(process, seconds):
         rest, err = process.stdout.read(), process.stderr.read()
         process.wait()
-    finally:
-        too_long.cancel()
     assert process.returncode != -signal.SIGKILL, f"it did not end within {seconds} seconds"
     return rest, err

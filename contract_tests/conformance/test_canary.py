@@ -14,7 +14,7 @@ import pytest
 from connectors.acp import AcpConnector
 from connectors.codex import CodexConnector
 from connectors.copilot import CopilotConnector
-from contract_tests.peers_installed import needs_peer, peer_directories
+from contract_tests.peers_installed import needs_peer, path_with_peers
 from contract_tests.requirements import requirement
 from harness.connector import Connector
 from harness.contract import ConversationOptions
@@ -111,7 +111,7 @@ def test_a_verdict_is_known_for_the_same_binary_route_and_system_only(tmp_path: 
 async def test_each_installed_agent_passes_or_has_nothing_to_prove(
     row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", os.pathsep.join([*peer_directories(), os.environ["PATH"]]))
+    monkeypatch.setenv("PATH", path_with_peers(os.environ["PATH"]))
     connector, _ = Registry().resolve(ConversationOptions(connector=row.name))
     subject = await subject_of(row, connector, {})
     if subject is None:

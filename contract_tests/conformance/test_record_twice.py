@@ -22,14 +22,14 @@ LOOPS = ("anthropic", "openai", "openai:chat", "ollama")
 AGENT = ("no-tool", "one-call", "tool-error", "approval-granted", "question-answered", "turn-model")
 CLAUDE = [pytest.mark.live, pytest.mark.skipif(not has_cli(), reason="no Claude CLI here: install the extra 'claude'")]
 TOOLS = ("no-tool", "one-call", "tool-error")
-ACP = (
-    ("acp:opencode", "opencode", TOOLS),
-    ("acp:gemini", "gemini", TOOLS),
-    ("acp:codex-acp", "codex-acp", TOOLS),
+ACP = {
+    "opencode": TOOLS,
+    "gemini": TOOLS,
+    "codex-acp": TOOLS,
     # with tools it leaves its MCP server in more than one way, whichever is faster
-    ("acp:claude-agent-acp", "claude-agent-acp", TOOLS[:1]),
-)
-"""Row, peer, and the scenarios in which it says the same things twice. Not Copilot: its counts of tokens depend on the
+    "claude-agent-acp": TOOLS[:1],
+}
+"""Agent -> the scenarios in which it says the same things twice. Not Copilot: its counts of tokens depend on the
 names of directories, and when it leaves its MCP server on who is faster."""
 CASES = [
     *(pytest.param(row, name, id=f"{row}-{name}") for row in LOOPS for name in COMMON),
@@ -39,8 +39,8 @@ CASES = [
         for name in AGENT
     ),
     *(
-        pytest.param(row, name, id=f"{row}-{name}", marks=needs_peer(peer))
-        for row, peer, names in ACP
+        pytest.param(f"acp:{agent}", name, id=f"acp:{agent}-{name}", marks=needs_peer(agent))
+        for agent, names in ACP.items()
         for name in names
     ),
 ]

@@ -12,7 +12,7 @@ import pytest
 
 from contract_tests.connectors.acp.schema_check import CheckedJsonRpc
 from contract_tests.connectors.claude.cli import has_cli
-from contract_tests.peers_installed import is_quick, needs_peer, peer_directories
+from contract_tests.peers_installed import is_quick, needs_peer, path_with_peers
 from contract_tests.requirements import requirement
 from contract_tests.source_tree import ROOT
 from harness.testing.matrix import Cell, read_matrix
@@ -57,7 +57,7 @@ def marks_of(row: Row, scenario: str) -> list[pytest.MarkDecorator]:
 @pytest.fixture(autouse=True)
 def agents_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agents of peers.txt are found as a user's are."""
-    monkeypatch.setenv("PATH", os.pathsep.join([*peer_directories(), os.environ["PATH"]]))
+    monkeypatch.setenv("PATH", path_with_peers(os.environ["PATH"]))
 
 
 @pytest.fixture(autouse=True)

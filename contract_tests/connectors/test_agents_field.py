@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from connectors.codex import CodexConnector
 from connectors.copilot import CopilotConnector
 from contract_tests.connectors.agents import ENVIRONMENT, workplace
 from contract_tests.connectors.processes import living
-from contract_tests.peers_installed import needs_peer, peer_directories
+from contract_tests.peers_installed import needs_peer, path_with_peers
 from contract_tests.requirements import requirement
 from harness.local import LocalHarness
 from harness.registry import Registry
@@ -50,7 +49,7 @@ class House:
 async def open_house(
     row: Row, script: list[dict[str, Any]], directory: Path, environ: dict[str, str] | None = None, **chosen: Any
 ) -> AsyncGenerator[House]:
-    path = os.pathsep.join([*peer_directories(), ENVIRONMENT["PATH"]])
+    path = path_with_peers(ENVIRONMENT["PATH"])
     environment = {**ENVIRONMENT, "PATH": path, "HOME": str(directory), **(environ or {})}
     made = (AcpConnector(environment), CodexConnector(environment), CopilotConnector(environment))
     registry = Registry({connector.name: connector for connector in made})

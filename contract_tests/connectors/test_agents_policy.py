@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from contract_tests.peers_installed import needs_peer, peer_directories
+from contract_tests.peers_installed import needs_peer, path_with_peers
 from contract_tests.requirements import requirement
 from harness.contract import PolicyRule, RequestPolicy
 from harness.contract.output import InternalToolFinished
@@ -50,7 +50,7 @@ def spelled(policy: RequestPolicy, shell: str) -> RequestPolicy:
 async def test_no_command_gets_past_the_policy(
     row: Row, group: list[Probe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", os.pathsep.join([*peer_directories(), os.environ["PATH"]]))
+    monkeypatch.setenv("PATH", path_with_peers(os.environ["PATH"]))
     probes = {f"p{number}": probe for number, probe in enumerate(group)}
     seen: dict[str, Verdict] = {}
 

@@ -16,7 +16,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from contract_tests.connectors.processes import ENVIRONMENT, kill, living
 from contract_tests.core.test_stale_processes import reaper_of
 from contract_tests.llm_suite import is_over, until
-from contract_tests.peers_installed import needs_peer, peer_directories
+from contract_tests.peers_installed import needs_peer, path_with_peers
 from contract_tests.requirements import requirement
 from contract_tests.source_tree import ROOT
 from harness.local import LocalHarness
@@ -38,7 +38,7 @@ async def test_the_next_harness_ends_the_agent_of_one_that_was_killed(row: str, 
     journal = tmp_path / "journal.db"
     directory = tmp_path / "peer"
     directory.mkdir()
-    path = os.pathsep.join([*peer_directories(), ENVIRONMENT["PATH"]])
+    path = path_with_peers(ENVIRONMENT["PATH"])
     command = [sys.executable, str(OWNER), row, str(journal), str(directory)]
     environment = {**ENVIRONMENT, "PATH": path, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
     process = await anyio.open_process(command, stderr=None, env=environment)

@@ -13,7 +13,7 @@ from connectors.codex import CodexConnector
 from connectors.copilot import CopilotConnector
 from contract_tests.connectors.agents import ENVIRONMENT
 from contract_tests.connectors.expected_capabilities import EXPECTED, OURS, is_no
-from contract_tests.peers_installed import peer_directories, peer_program, pinned_versions
+from contract_tests.peers_installed import path_with_peers, peer_program, pinned_versions
 from contract_tests.requirements import requirement
 from harness.contract import ConversationOptions
 from harness.registry import Registry
@@ -29,7 +29,7 @@ async def test_a_connector_promises_exactly_what_was_seen_of_its_agent(row: str,
     program = variant if name == "acp" else name
     if peer_program(program) is None:
         pytest.skip(f"'{program}' is not installed: type: make peers PEERS={program}")
-    environ = {**ENVIRONMENT, "PATH": ":".join([*peer_directories(), ENVIRONMENT["PATH"]]), "HOME": str(tmp_path)}
+    environ = {**ENVIRONMENT, "PATH": path_with_peers(ENVIRONMENT["PATH"]), "HOME": str(tmp_path)}
     registry = Registry(
         {
             "acp": AcpConnector(environ),

@@ -45,12 +45,17 @@ def test_a_record_is_private_to_its_user_and_goes_with_the_server() -> None:
     assert find_local_token(URL) is None
 
 
+def serve_and_die(url: str) -> None:
+    """A server that leaves its record behind."""
+    code = f"import os; from harness.server_record import recorded\nwith recorded({url!r}, 'old'): os._exit(9)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+
+
 @requirement("cli:requests")
 def test_only_servers_that_run_are_found() -> None:
-    code = "import os; from harness.server_record import recorded\nwith recorded(%r, 'old'): os._exit(9)"
     assert running_servers() == []
     with recorded(URL, "secret"), recorded("http://127.0.0.1:8124", "other"):
-        subprocess.run([sys.executable, "-c", code % "http://127.0.0.1:8125"], check=False)
+        serve_and_die("http://127.0.0.1:8125")
         assert running_servers() == [URL, "http://127.0.0.1:8124"]
     assert running_servers() == []
 
@@ -89,8 +94,7 @@ def test_what_another_user_planted_is_refused() -> None:
 
 @requirement("R-K4")
 def test_the_token_of_a_server_that_died_is_given_to_nobody_and_its_record_is_replaced() -> None:
-    code = "import os; from harness.server_record import recorded\nwith recorded(%r, 'old'): os._exit(9)"
-    assert subprocess.run([sys.executable, "-c", code % URL], check=False).returncode == 9
+    serve_and_die(URL)
     assert (runtime_directory() / "8123.json").is_file()
     assert find_local_token(URL) is None
     with recorded(URL, "new"):

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from contract_tests.peers_installed import peer_directories, peer_program
+from contract_tests.peers_installed import path_with_peers, peer_program
 from contract_tests.requirements import requirement
 from harness.contract import Timeouts
 from harness.contract.requests import RequestKind
@@ -82,7 +82,7 @@ HELD = Scenario(
 @requirement("R-A2", "R-D3")
 @pytest.mark.skipif(not ROWS_HELD, reason="no agent is installed: type: make peers")
 async def test_the_agents_wait_as_long_as_people_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", os.pathsep.join([*peer_directories(), os.environ["PATH"]]))
+    monkeypatch.setenv("PATH", path_with_peers(os.environ["PATH"]))
     ended: dict[str, str] = {}
 
     async def walk(row: Row) -> None:

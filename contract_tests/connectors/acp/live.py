@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ import anyio
 
 from connectors.acp import AcpConnector
 from contract_tests.connectors.agents import ENVIRONMENT, Agent, workplace
-from contract_tests.peers_installed import peer_directories
+from contract_tests.peers_installed import path_with_peers
 from harness.local import LocalHarness
 from harness.registry import Registry
 from harness.testing.agent_rows import CLAUDE_ACP, CODEX_ACP, GEMINI, OPENCODE
@@ -33,7 +32,7 @@ async def open_live(
     **more: Any,
 ) -> AsyncGenerator[Agent]:
     """`chosen` are options of the connector beside those of the matrix."""
-    environ = {**ENVIRONMENT, "PATH": os.pathsep.join([*peer_directories(), ENVIRONMENT["PATH"]])}
+    environ = {**ENVIRONMENT, "PATH": path_with_peers(ENVIRONMENT["PATH"])}
     scenario = Scenario(name="live", requirements=(), script=[[dict(entry) for entry in script]], run=_unused)
     registry = Registry({"acp": AcpConnector(environ)})
     with anyio.fail_after(120):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from contract_tests.cli.command import HARNESS, TIMEOUT_SECONDS
+from contract_tests.cli.command import HARNESS, TIMEOUT_SECONDS, killed_after
 from contract_tests.connectors.processes import living, until_gone
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.acp_agent.client import environment, scripted
@@ -60,12 +59,10 @@ def agent(home: Path, *arguments: str) -> Iterator[Wire]:
         cwd=home,
         env=dict(environment(home)),
     ) as process:
-        too_long = threading.Timer(TIMEOUT_SECONDS, process.kill)
-        too_long.start()
         try:
-            yield Wire(process)
+            with killed_after(process):
+                yield Wire(process)
         finally:
-            too_long.cancel()
             process.kill()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from anthropic.types import Message, MessageParam
 
-from contract_tests.peers_installed import peer_directories
+from contract_tests.peers_installed import path_with_peers
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.anthropic_api.agents import QUESTION, WEATHER, conversations, open_agent, rows
 from contract_tests.surfaces.anthropic_api.test_sdk import said
@@ -31,7 +31,7 @@ every_row = pytest.mark.parametrize(
 @pytest.fixture(autouse=True)
 def agents_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agents of peers.txt are found as a user's are."""
-    monkeypatch.setenv("PATH", os.pathsep.join([*peer_directories(), os.environ["PATH"]]))
+    monkeypatch.setenv("PATH", path_with_peers(os.environ["PATH"]))
 
 
 def text_of_last(history: Sequence[MessageParam]) -> str:

@@ -13,7 +13,7 @@ import pytest
 from connectors.claude import ClaudeConnector
 from contract_tests.connectors.claude.cli import WEATHER, needs_cli
 from contract_tests.llm_suite import Peer, open_server
-from contract_tests.peers_installed import peer_directories
+from contract_tests.peers_installed import path_with_peers
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.anthropic_api.agents import conversations, open_agent, rows
 from contract_tests.surfaces.anthropic_api.claude_code import SECONDS, ClaudeCode
@@ -29,7 +29,7 @@ pytestmark = needs_cli
 @pytest.fixture(autouse=True)
 def agents_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agents of peers.txt are found as a user's are."""
-    monkeypatch.setenv("PATH", os.pathsep.join([*peer_directories(), os.environ["PATH"]]))
+    monkeypatch.setenv("PATH", path_with_peers(os.environ["PATH"]))
 
 
 def call(call_id: str, name: str, **arguments: str) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from contract_tests.peers_installed import peer_directories
+from contract_tests.peers_installed import path_with_peers
 
 
 @pytest.fixture(autouse=True)
 def agents_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a user's are."""
-    monkeypatch.setenv("PATH", os.pathsep.join([*peer_directories(), os.environ["PATH"]]))
+    monkeypatch.setenv("PATH", path_with_peers(os.environ["PATH"]))
 
 
 @pytest.fixture(autouse=True)

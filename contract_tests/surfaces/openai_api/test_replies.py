@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -11,7 +13,7 @@ import pytest
 
 from contract_tests.requirements import requirement
 from contract_tests.surfaces.http import client_of
-from contract_tests.surfaces.openai_api.chat import WEATHER, calls_of, collected, open_place
+from contract_tests.surfaces.openai_api.chat import WEATHER, Place, calls_of, collected, open_place
 from harness.surfaces.compatible.settings import CompatibleSettings
 
 HANG: list[Any] = [{"text": "one"}, {"hang": True}]
@@ -126,22 +128,9 @@ async def test_who_leaves_before_an_answer_has_cancelled_the_turn_and_its_peer_e
         await place.peer.has_seen("closed")
 
 
-@requirement("openai:disconnect")
-async def test_calls_that_came_after_their_client_had_left_wait_for_nobody() -> None:
-    go_on = anyio.Event()
-    script = [[{"text": "one"}, {"until": go_on}, {"calls": [{"name": "weather", "id": "oslo"}]}, {"text": "two"}]]
-    settings = CompatibleSettings(grace_seconds=1, stream_grace_seconds=1)
-    async with open_place(script, compatible=settings) as place:
-        stream = await place.client().chat.completions.create(**BODY, stream=True)
-        await anext(stream)
-        await stream.close()
-        await place.server.waiters.wait_for(0)
-        go_on.set()  # within the grace time: the reply ends with calls, and nothing was cancelled
-        await place.peer.has_seen("closed")
-
-
-@requirement("openai:disconnect")
-async def test_a_client_that_comes_back_in_time_gets_the_calls_it_has_missed() -> None:
+@asynccontextmanager
+async def open_left_place() -> AsyncGenerator[Place]:
+    """A client has left in mid-stream; within its grace time the reply ends with a call, and nothing was cancelled."""
     go_on = anyio.Event()
     script = [[{"text": "one"}, {"until": go_on}, {"calls": [{"name": "weather", "id": "oslo"}]}, {"text": "two"}]]
     settings = CompatibleSettings(grace_seconds=1, stream_grace_seconds=1)
@@ -151,6 +140,18 @@ async def test_a_client_that_comes_back_in_time_gets_the_calls_it_has_missed() -
         await stream.close()
         await place.server.waiters.wait_for(0)
         go_on.set()
+        yield place
+
+
+@requirement("openai:disconnect")
+async def test_calls_that_came_after_their_client_had_left_wait_for_nobody() -> None:
+    async with open_left_place() as place:
+        await place.peer.has_seen("closed")
+
+
+@requirement("openai:disconnect")
+async def test_a_client_that_comes_back_in_time_gets_the_calls_it_has_missed() -> None:
+    async with open_left_place() as place:
         chat = place.chat(stream=True)
         assert [call for call, _, _ in calls_of(await chat.say("Go."))] == ["oslo"]
         await anyio.sleep(1.2)  # longer than the grace time: what was told waits for its results
