@@ -85,9 +85,9 @@ def build_app() -> typer.Typer:
     app.command(epilog=RECORD_EXAMPLES, short_help="Record a connector and its peer, for replay.")(record)
     app.add_typer(build_tools_app(), name="tools")
     app.add_typer(build_models_app(), name="models")
-    app.add_typer(build_policy_app(), name="policy")
+    app.add_typer(build_policy_app(), name="policy", short_help="See what a policy says, and trust a project's.")
     app.add_typer(build_requests_app(), name="requests")
-    app.add_typer(build_sessions_app(), name="sessions")
+    app.add_typer(build_sessions_app(), name="sessions", short_help="List, read and forget conversations.")
     app.add_typer(build_bench_app(), name="bench")
     app.command("scripted-model", epilog=SCRIPTED_MODEL_EXAMPLES)(scripted_model)
     return app
